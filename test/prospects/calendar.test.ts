@@ -6,14 +6,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
-import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
-import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { CalendarQuery, listAppointments } from "#shared/prospects/calendar.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
-import { newUserWrites } from "#shared/reference/user.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { sized } from "../harness/tier.ts";
 import {
@@ -24,7 +21,7 @@ import {
   updateAppointment,
   updateProspect,
 } from "../harness/verbs.ts";
-import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
+import { addRep, type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
 
@@ -43,9 +40,7 @@ const calendar = async (context: ApiContext, caller: Caller): Promise<Appointmen
 async function withReps(context: ApiContext): Promise<{ company: Company; reps: [Caller, Caller] }> {
   const company = await newCompany(context);
   const { companyId } = company.caller;
-  const known = StoredUser.parse(await context.table.get(keys.user(companyId, company.repId)));
-  const id = await context.ids.next();
-  await context.table.transact(newUserWrites({ ...known, id, sub: `${known.sub}-2`, email: `2-${known.email}` }));
+  const id = await addRep(context, companyId, { email: `2-of-${companyId}@x.test`, firstName: "A", lastName: "B" });
   const rep = (userId: number): Caller => ({ companyId, userId, role: "sales", permissions: [] });
   return { company, reps: [rep(company.repId), rep(id)] };
 }

@@ -9,7 +9,6 @@ import { metered } from "#shared/db/meter.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { newUserWrites } from "#shared/reference/user.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import {
   createNote,
@@ -22,7 +21,7 @@ import {
   updateStatus,
   updateTag,
 } from "../harness/verbs.ts";
-import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
+import { addRep, type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 let db: FaultyDynamoDb;
 let one: ApiContext;
@@ -34,16 +33,9 @@ beforeAll(async () => {
   [one, other] = [warmFunction(db, systemClock), warmFunction(db, systemClock)];
   company = await newCompany(one);
   const { companyId } = company.caller;
-  const now = new Date().toISOString();
   for (let i = 0; i < 200; i++) {
-    const id = await one.ids.next();
-    const sub = `many-${id}`;
-    const rights = { role: "sales" as const, permissions: [], isActive: true };
-    const named = { email: `${sub}@x.test`, firstName: "Representative", lastName: `Number ${i}` };
-    const dated = { createdAt: now, updatedAt: now };
-    await one.table.transact(
-      newUserWrites({ type: "user", id, companyId, sub, version: 1, ...named, ...rights, ...dated }),
-    );
+    const named = { firstName: "Representative", lastName: `Number ${i}` };
+    await addRep(one, companyId, { email: `many-${i}-of-${companyId}@x.test`, ...named });
   }
   statusIds = [...(await loadDictionary(one.table, companyId)).statuses.keys()];
   // This create loads ids and names into memory, so that the measured creates do not include the cost of loading them.

@@ -1,16 +1,13 @@
 /** Tests the `total` of a snapshot of `GET /api/changes`: what it costs, and that it is exact, also while other users write. */
 import { expect, test } from "vitest";
-import { StoredUser } from "#shared/auth/user-schema.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { contextOn } from "#shared/context.ts";
-import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { creationOf, namesChange } from "#shared/reference/dictionary.ts";
-import { newUserWrites } from "#shared/reference/user.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { ChangeType } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
+import { memoryIdentities } from "../harness/memory-identities.ts";
 import {
   createAppointment,
   createNote,
@@ -18,6 +15,7 @@ import {
   createStatus,
   createTag,
   createTerritory,
+  createUser,
   deleteAppointment,
   deleteNote,
   deleteProspect,
@@ -25,6 +23,7 @@ import {
   deleteTerritory,
   updateProspect,
 } from "../harness/verbs.ts";
+import { addRep } from "../harness/warm-function.ts";
 import type { Stage } from "./changes-law.ts";
 import { feedOf } from "./feed.ts";
 import { newStage, tickingClock } from "./stage.ts";
@@ -37,11 +36,10 @@ const first = { types: undefined, cursor: undefined };
 /** Adds users with one prospect and some appointments each. */
 async function addTeam({ context, owner }: Stage, users: number, appointments: number): Promise<void> {
   const { companyId } = owner;
-  const user = StoredUser.parse(await context.table.get(keys.user(companyId, owner.userId)));
   for (let i = 0; i < users; i++) {
-    const [id, sub] = [await context.ids.next(), `member-${i}-of-${companyId}`];
-    await context.table.transact(newUserWrites({ ...user, id, sub, email: `${sub}@x.test`, role: "sales" }));
-    const prospect = await createProspect(context, owner, { name: "Ann", assignedToUserId: id });
+    const email = `member-${i}-of-${companyId}@x.test`;
+    const assignedToUserId = await addRep(context, companyId, { email, firstName: "A", lastName: "B" });
+    const prospect = await createProspect(context, owner, { name: "Ann", assignedToUserId });
     for (let n = 0; n < appointments; n++) await createAppointment(context, owner, prospect.id, visit);
   }
   await flush(context, companyId, all);
@@ -93,6 +91,9 @@ interface Pair {
   readonly remove?: (id: number) => Promise<unknown>;
 }
 
+/** Number of the statuses, tags and users that `pairsOf` has added. Their values must differ. */
+let named = 0;
+
 /** Returns for each type how another user adds and removes a record. The number of records of the other types does not change. */
 function pairsOf({ context, owner, reps }: Stage, prospectId: number): Record<ChangeType, Pair> {
   const { companyId } = owner;
@@ -114,22 +115,19 @@ function pairsOf({ context, owner, reps }: Stage, prospectId: number): Record<Ch
       add: () => createTerritory(context, owner, { name: "North", totalProperties: 0, assignedToUserId: null }),
       remove: (id) => deleteTerritory(context, owner, id),
     },
-    statuses: { add: () => createStatus(context, companyId, { value: `Later ${statuses++}` }) },
+    statuses: { add: () => createStatus(context, companyId, { value: `Later ${named++}` }) },
     tags: {
-      add: () => createTag(context, companyId, { value: `Corner lot ${statuses++}` }),
+      add: () => createTag(context, companyId, { value: `Corner lot ${named++}` }),
       remove: (id) => deleteTag(context, companyId, id),
     },
-    users: { add: () => addUser(context, owner) },
+    users: {
+      add: () => {
+        const email = `late-${named++}-of-${companyId}@x.test`;
+        const rights = { role: "sales" as const, permissions: [] };
+        return createUser(context, memoryIdentities(), owner, { email, firstName: "A", lastName: "B", ...rights });
+      },
+    },
   };
-}
-let statuses = 0;
-
-async function addUser(context: Stage["context"], { companyId, userId }: Stage["owner"]): Promise<{ id: number }> {
-  const user = StoredUser.parse(await context.table.get(keys.user(companyId, userId)));
-  const [id, sub] = [await context.ids.next(), `late-${statuses++}-of-${companyId}`];
-  const added = { ...user, id, sub, email: `${sub}@x.test`, version: 1 };
-  await context.table.transact([...newUserWrites(added), ...namesChange(companyId, creationOf(added))]);
-  return { id };
 }
 
 test.each(ChangeType.options)(

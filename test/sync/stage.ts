@@ -1,15 +1,12 @@
 /** Creates companies with an owner and three sales users for the tests of `GET /api/changes`. */
 import { expect } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
-import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { Clock } from "#shared/clock.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
-import * as keys from "#shared/db/keys.ts";
-import { newUserWrites } from "#shared/reference/user.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { createProspect } from "../harness/verbs.ts";
-import { newOwner, warmFunction } from "../harness/warm-function.ts";
+import { addRep, newOwner, warmFunction } from "../harness/warm-function.ts";
 import type { Stage, TimedStage } from "./changes-law.ts";
 import { feedOf } from "./feed.ts";
 
@@ -32,12 +29,11 @@ export async function newStage(
 ): Promise<Stage> {
   const owner = await newOwner(context);
   const { companyId } = owner;
-  const user = StoredUser.parse(await context.table.get(keys.user(companyId, owner.userId)));
   const reps: Caller[] = [];
   for (let i = 0; i < REPS; i++) {
-    const [id, sub] = [await context.ids.next(), `rep-${stages++}-of-${companyId}`];
-    await context.table.transact(newUserWrites({ ...user, id, sub, email: `${sub}@x.test`, role: "sales" }));
-    reps.push({ companyId, userId: id, role: "sales", permissions: [] });
+    const email = `rep-${stages++}-of-${companyId}@x.test`;
+    const userId = await addRep(context, companyId, { email, firstName: "A", lastName: "B" });
+    reps.push({ companyId, userId, role: "sales", permissions: [] });
   }
   return { context, owner, reps };
 }
