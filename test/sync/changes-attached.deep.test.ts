@@ -19,6 +19,7 @@ import { storedProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 import type { ChangeItem, ChangeType } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { interrupted } from "../harness/killable.ts";
 import {
   createAppointment,
   createNote,
@@ -34,19 +35,6 @@ const db = faultyDynamoDb();
 /** A text that is too long for an entry of the search index. */
 const LONG = "Called. ".repeat(60);
 const START = "2030-01-01T00:00:00.000Z";
-
-/** Returns a context that calls `work` before its first Query. */
-function interrupted(context: ApiContext, work: () => Promise<void>): ApiContext {
-  let isDone = false;
-  const query: Table["query"] = async function* (...options) {
-    if (!isDone) {
-      isDone = true;
-      await work();
-    }
-    yield* context.table.query(...options);
-  };
-  return { ...context, table: { ...context.table, query } };
-}
 
 const upserts = (items: readonly ChangeItem[], type: ChangeType): Map<number, unknown> =>
   new Map(items.flatMap((item) => (item.op === "upsert" && item.type === type ? [[item.id, item.data] as const] : [])));
@@ -177,7 +165,8 @@ test("the entry of a change that was made during the last request shows no delet
     await deleteProspect(context, owner, id);
     ({ release } = delayed);
   };
-  const page = await feed(owner).pull({ reading: interrupted(context, meanwhile) });
+  const reading = { ...context, table: interrupted(context.table, "query", meanwhile) };
+  const page = await feed(owner).pull({ reading });
   expect(page.items).toContainEqual(expect.objectContaining({ type: "prospects", id, op: "remove" }));
   await flush();
   await release();
