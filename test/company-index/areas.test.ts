@@ -8,6 +8,7 @@ import type { IndexRow } from "#shared/company-index/record.ts";
 import { inOrder, pageOf } from "#shared/company-index/search/page.ts";
 import { BboxFilter } from "#shared/company-index/search/row-filter.ts";
 import { boxAround, metersBetween } from "#shared/geometry/distance.ts";
+import { ringOf } from "../harness/rings.ts";
 import { sized } from "../harness/tier.ts";
 import { plainRow } from "./plain-rows.ts";
 
@@ -36,11 +37,7 @@ test("the box of a polygon across the 180th meridian contains it", () => {
 });
 
 test("an area tests the rows of a segment once, and returns the same result for each further search", () => {
-  const area = polygonArea([
-    [0, 0],
-    [2, 0],
-    [0, 2],
-  ]);
+  const area = polygonArea(ringOf("0 0, 2 0, 0 2"));
   const places = { lat: Float64Array.of(0.5, 2, Number.NaN, 1), lng: Float64Array.of(0.5, 2, 0, 1) };
   expect([...area.rowsInside(places)]).toEqual([0b1001]);
   expect(area.rowsInside(places)).toBe(area.rowsInside(places));

@@ -6,6 +6,7 @@ import { cutAtMeridian, joinedAtMeridian, withoutCuts } from "#shared/geometry/m
 import type { Ring } from "#shared/geometry/ring.ts";
 import { exteriorRing } from "#shared/territories/geojson.ts";
 import { signOf } from "#shared/territories/import.ts";
+import { rectangle, ringOf } from "../harness/rings.ts";
 import { sized } from "../harness/tier.ts";
 
 /** Converts degrees east of the 180th meridian (negative: west of it) to a longitude from -180 to 180. */
@@ -71,12 +72,7 @@ test("a ring that was cut is joined to the same ring, and other rings are not jo
     }),
     { numRuns: sized({ short: 200, wide: 3_000 }) },
   );
-  const square = (west: number, south: number): Ring => [
-    [west, south],
-    [west + 10, south],
-    [west + 10, south + 10],
-    [west, south + 10],
-  ];
+  const square = (west: number, south: number): Ring => rectangle(west, south, west + 10, south + 10);
   expect(joinedAtMeridian([square(170, 0), square(-180, 0)])).toHaveLength(4);
   expect(joinedAtMeridian([square(170, 0), square(-180, 5)])).toBeUndefined();
   expect(joinedAtMeridian([square(170, 0), square(-180, 0), square(50, 0)])).toBeUndefined();
@@ -85,14 +81,7 @@ test("a ring that was cut is joined to the same ring, and other rings are not jo
 
 test("each of many parts that do not join is read a few times", () => {
   let reads = 0;
-  const parts = Array.from(
-    { length: 2_000 },
-    (): Ring => [
-      [0, 0],
-      [1, 0],
-      [0, 1],
-    ],
-  );
+  const parts = Array.from({ length: 2_000 }, () => ringOf("0 0, 1 0, 0 1"));
   const counted = new Proxy(parts, {
     get: (target, key) => {
       reads++;

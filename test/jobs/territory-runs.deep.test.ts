@@ -14,6 +14,7 @@ import { runJob } from "#shared/jobs/job.ts";
 import { territoryStats } from "#shared/territories/stats.ts";
 import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { rectangle, ringOf } from "../harness/rings.ts";
 import { sized } from "../harness/tier.ts";
 import {
   createProspect,
@@ -30,12 +31,7 @@ import { jobTests } from "./faulty-jobs.ts";
 const { db, now, harness } = jobTests();
 
 const jobs = { send: async () => undefined };
-const square: [number, number][] = [
-  [0, 0],
-  [4, 0],
-  [4, 4],
-  [0, 4],
-];
+const square = rectangle(0, 0, 4, 4);
 const empty = { totalProperties: 0, assignedToUserId: null };
 
 type Point = readonly [lng: number, lat: number, assigneeId: number | null, createdMs: number];
@@ -149,13 +145,7 @@ test("a prospect that was assigned or deleted since the run was created is skipp
   await updateProspect(context, caller, taken, { assignedToUserId: caller.userId });
   await deleteProspect(context, caller, deleted);
   await updateProspect(context, caller, moved, { lng: 9 });
-  await updateTerritory(context, caller, territoryId, {
-    polygon: [
-      [7, 7],
-      [8, 7],
-      [8, 8],
-    ],
-  });
+  await updateTerritory(context, caller, territoryId, { polygon: ringOf("7 7, 8 7, 8 8") });
   const job = { kind: "bulk" as const, companyId: caller.companyId, id };
   await runJob(bulkJob(), context, job, () => 300_000);
   expect(await storedJob(harness, job)).toMatchObject({ state: "completed", changed: 2, skipped: 2, territoryId });

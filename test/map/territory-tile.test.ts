@@ -9,6 +9,7 @@ import { clipped, doubleArea, simplified } from "#shared/geometry/clip.ts";
 import { BUFFER, shapeOf, tileOfShapes } from "#shared/map/territory-tile.ts";
 import { type Polygon, packPolygon } from "#shared/reference/polygon.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
+import { rectangle, ringOf } from "../harness/rings.ts";
 import { present } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
 
@@ -145,20 +146,8 @@ describe("a territory in a tile", () => {
     // One ring that goes around two squares: first a large one, then a smaller one inside it. By the even-odd rule, the small square is a
     // hole.
     const [outer = 0, hole = 0, ...others] = areasOf(
-      ...([
-        [-104, 39],
-        [-104, 41],
-        [-102, 41],
-        [-102, 39],
-        [-104, 39],
-      ] as const),
-      ...([
-        [-103.5, 39.5],
-        [-103.5, 40.5],
-        [-102.5, 40.5],
-        [-102.5, 39.5],
-        [-103.5, 39.5],
-      ] as const),
+      ...ringOf("-104 39, -104 41, -102 41, -102 39, -104 39"),
+      ...ringOf("-103.5 39.5, -103.5 40.5, -102.5 40.5, -102.5 39.5, -103.5 39.5"),
     );
     expect(others).toEqual([]);
     expect(outer).toBeGreaterThan(0);
@@ -174,11 +163,7 @@ describe("a territory in a tile", () => {
   });
 
   test("is left out if it is outside, or too small to be seen", () => {
-    const small: Polygon = [
-      [-104, 39],
-      [-104 + 1e-5, 39],
-      [-104, 39 + 1e-5],
-    ];
+    const small = ringOf("-104 39, -103.99999 39, -104 39.00001");
     expect(at(small, 0, 0, 0)).toBeUndefined();
     const [x, y] = unitsOf([-104, 39], 18, 0, 0).map((units) => Math.floor(units / EXTENT));
     expect(at(small, 18, (x ?? 0) + 1, y ?? 0)).toBeUndefined();
@@ -186,13 +171,7 @@ describe("a territory in a tile", () => {
   });
 
   test("around a pole, or as large as the earth, is drawn to the edge of the map", () => {
-    const earth: Polygon = [
-      [-180, -90],
-      [180, -90],
-      [180, 90],
-      [-180, 90],
-    ];
-    const [feature] = decodedTile(at(earth, 0, 0, 0) ?? new Uint8Array()).territories ?? [];
+    const [feature] = decodedTile(present(at(rectangle(-180, -90, 180, 90), 0, 0, 0))).territories ?? [];
     expect(doubleArea(feature?.lines[0]?.slice(0, -1) ?? [])).toBe(2 * EXTENT ** 2);
   });
 
@@ -214,12 +193,7 @@ describe("a tile of many territories", () => {
         i === 0 || i === 4_999 ? 38.9 : i % 2 === 0 ? 39 : 40,
       ]),
     );
-  const square = shapeOfPolygon(7, [
-    [-104, 39],
-    [-103, 39],
-    [-103, 40],
-    [-104, 40],
-  ]);
+  const square = shapeOfPolygon(7, rectangle(-104, 39, -103, 40));
 
   test("draws the bounding boxes of territories that need too much work, and contains their number in the layer `meta`", () => {
     const zigzags = Array.from({ length: 100 }, (_, i) => zigzag(10 + i));
@@ -254,14 +228,8 @@ describe("a tile of many territories", () => {
   });
 
   test("draws a territory across the 180th meridian on both sides of the map", () => {
-    const across: Polygon = [
-      [170, 0],
-      [-170, 0],
-      [-170, 10],
-      [170, 10],
-    ];
     const widthAt = (z: number, x: number, y: number): number[] => {
-      const bytes = at(across, z, x, y);
+      const bytes = at(rectangle(170, 0, -170, 10), z, x, y);
       if (bytes === undefined) return [];
       const lines = decodedTile(bytes).territories?.[0]?.lines ?? [];
       return lines.map((line) => {
@@ -289,11 +257,5 @@ test("a simplified ring is nowhere farther from the ring than the tolerance, and
     }),
     { numRuns: sized({ short: 60, wide: 500 }) },
   );
-  const square = [
-    [-5, 5],
-    [5, 5],
-    [5, -5],
-    [-5, -5],
-  ] as const;
-  expect(Math.abs(doubleArea(clipped(square, 0, 3)))).toBe(18);
+  expect(Math.abs(doubleArea(clipped(rectangle(-5, -5, 5, 5), 0, 3)))).toBe(18);
 });

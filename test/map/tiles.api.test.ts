@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { NewProspect } from "../../docs/client/api.ts";
 import { at, type Client } from "../harness/client.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
+import { rectangle } from "../harness/rings.ts";
 import { dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
@@ -47,12 +48,7 @@ describe("a tile of prospects", () => {
     // This box crosses the 180th meridian. It contains all longitudes east of 1.2 and all longitudes west of -0.5.
     expect(await pinsIn(as.admin, of("0/0/0", "&bbox=1.2,0,-0.5,2"))).toEqual(ascending(west, foreign));
     expect(await pinsIn(as.admin, of("0/0/0", "&near=1,1&maxMeters=1000"))).toEqual([east]);
-    const polygon: [number, number][] = [
-      [-2, 0],
-      [0, 0],
-      [0, 2],
-      [-2, 2],
-    ];
+    const polygon = rectangle(-2, 0, 0, 2);
     const { id } = dataOf(await as.admin.POST("/api/territories", { body: { polygon } }), 201);
     expect(await pinsIn(as.admin, of("0/0/0", `&territoryId=${id}`))).toEqual([west]);
     await as.admin.DELETE("/api/territories/{id}", at(id));
@@ -103,12 +99,7 @@ describe("a tile of territories", () => {
       return { id, name, assignedToUserId };
     });
   };
-  const square = (lng: number, lat: number): [number, number][] => [
-    [lng, lat],
-    [lng + 1, lat],
-    [lng + 1, lat + 1],
-    [lng, lat + 1],
-  ];
+  const square = (lng: number, lat: number) => rectangle(lng, lat, lng + 1, lat + 1);
 
   test("shows the company's territories with every change at once, and answers 304 while they are unchanged", async () => {
     const name = uniqueName();

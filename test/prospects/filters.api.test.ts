@@ -8,6 +8,7 @@ import type { NewProspect } from "../../docs/client/api.ts";
 import { at, type Client } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
+import { rectangle, ringOf } from "../harness/rings.ts";
 import { bodyOf, dataOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
@@ -33,12 +34,7 @@ const list = async (query: string, client: Client = as.owner) =>
 const ids = ({ items }: z.infer<typeof Page>): number[] => ascending(items.map(({ id }) => id));
 const ascending = (list: readonly number[]): number[] => list.toSorted((a, b) => a - b);
 
-const square: Ring = [
-  [0, 0],
-  [3, 0],
-  [3, 3],
-  [0, 3],
-];
+const square = rectangle(0, 0, 3, 3);
 const whole = await newTerritory(square);
 const repId = dataOf(await as.rep.GET("/api/me")).user.id;
 
@@ -84,11 +80,7 @@ async function expectEverywhere(texts: Readonly<Record<string, string>>, expecte
 
 describe("a territory", () => {
   /** The longest edge of this triangle goes through the point (1, 1). */
-  const triangle: Ring = [
-    [0, 0],
-    [2, 2],
-    [0, 2],
-  ];
+  const triangle = ringOf("0 0, 2 2, 0 2");
 
   test("filters everything, boundary included, and a change of its polygon is seen at once", async () => {
     const name = uniqueName();

@@ -17,6 +17,7 @@ import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { type ActivityQuery, type ActivityReport, activityReport } from "#shared/reports/activity.ts";
 import { tableKilledAt, unlessKilled } from "../harness/killable.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
+import { rectangle } from "../harness/rings.ts";
 import {
   createAppointment,
   createNote,
@@ -149,13 +150,8 @@ export class Run {
     this.#statusIds = [...(await loadDictionary(this.#context.table, companyId)).statuses.keys()];
     const ids: number[] = [];
     for (const [west, east] of bands) {
-      const polygon = [
-        [west, 0],
-        [east, 0],
-        [east, 10],
-        [west, 10],
-      ] satisfies [number, number][];
-      const input = { name: `${west}`, polygon, totalProperties: 0, assignedToUserId: null };
+      const shape = { name: `${west}`, polygon: rectangle(west, 0, east, 10) };
+      const input = { ...shape, totalProperties: 0, assignedToUserId: null };
       ids.push((await createTerritory(this.#context, this.#owner, input)).id);
     }
     this.#territoryIds = ids;

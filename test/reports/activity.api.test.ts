@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Client } from "../harness/client.ts";
+import { rectangle } from "../harness/rings.ts";
 import { bodyOf, Identified, problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
@@ -36,12 +37,7 @@ test("activity is counted by user, status, day and territory, at once and withou
   const Statuses = z.array(z.object({ id: z.number(), value: z.string() }));
   const statuses = bodyOf(await as.owner("GET", "/api/statuses"), 200, Statuses);
   const [first, second] = statuses;
-  const polygon = [
-    [10, 10],
-    [12, 10],
-    [12, 12],
-    [10, 12],
-  ];
+  const polygon = rectangle(10, 10, 12, 12);
   const territory = bodyOf(await as.owner("POST", "/api/territories", { name: "East", polygon }), 201, Identified).id;
   const create = async (client: Client, body: object): Promise<number> =>
     bodyOf(await client("POST", "/api/prospects", body), 201, Identified).id;

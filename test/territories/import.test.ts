@@ -22,6 +22,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { keyedPost } from "../harness/proxy-event.ts";
+import { rectangle, ringOf } from "../harness/rings.ts";
 import { present } from "../harness/shapes.ts";
 import { createTerritory, deleteTerritory, updateTerritory } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
@@ -31,12 +32,7 @@ const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 const clock = { now: () => now.ms };
 const direct = (): ApiContext => contextOn(db.direct, clock);
 
-const ring = (at: number): [number, number][] => [
-  [at, 0],
-  [at + 1, 0],
-  [at + 1, 1],
-  [at, 0],
-];
+const ring = (at: number) => ringOf(`${at} 0, ${at + 1} 0, ${at + 1} 1, ${at} 0`);
 const feature = (name: unknown, coordinates: unknown = [ring(0)], type = "Polygon"): object => ({
   type: "Feature",
   geometry: { type, coordinates },
@@ -56,13 +52,7 @@ test("a file is imported feature by feature, and a wrong feature does not stop t
   const { caller, repId } = await newCompany(direct());
   const tooMany = Array.from({ length: limits.polygonPointsMax + 1 }, (_, i) => [i / 100, 0]);
   const closed = [...tooMany.slice(1), [0.01, 0]];
-  const bowTie = [
-    [0, 0],
-    [1, 1],
-    [1, 0],
-    [0, 1],
-    [0, 0],
-  ];
+  const bowTie = ringOf("0 0, 1 1, 1 0, 0 1, 0 0");
   const wanted: [feature: unknown, result: string][] = [
     [feature("ok"), "created"],
     [feature("OK", [ring(0).slice(1)]), "duplicate"],
@@ -80,17 +70,7 @@ test("a file is imported feature by feature, and a wrong feature does not stop t
     [feature("point", [0, 0], "Point"), "unsupported_geometry"],
     [{ type: "Feature", geometry: { type: "GeometryCollection", geometries: [] } }, "unsupported_geometry"],
     [feature("texts", [ring(0).map((point) => point.map(String))]), "validation_failed"],
-    [
-      feature("far", [
-        [
-          [0, 0],
-          [181, 0],
-          [1, 1],
-          [0, 0],
-        ],
-      ]),
-      "validation_failed",
-    ],
+    [feature("far", [ringOf("0 0, 181 0, 1 1, 0 0")]), "validation_failed"],
     [feature("short", [ring(0).slice(0, 2)]), "validation_failed"],
     [feature("long", [tooMany]), "validation_failed"],
     [feature("no ring", []), "validation_failed"],
@@ -141,13 +121,7 @@ test("the ids of a MultiPolygon have the order of its polygons, also for a dupli
 
 test("each polygon of a MultiPolygon becomes a territory, and one that is cut at the 180th meridian becomes one", async () => {
   const { caller } = await newCompany(direct());
-  const square = (west: number, south = 0): [number, number][] => [
-    [west, south],
-    [west + 10, south],
-    [west + 10, south + 10],
-    [west, south + 10],
-    [west, south],
-  ];
+  const square = (west: number) => [...rectangle(west, 0, west + 10, 10), [west, 0]];
   const islands = Array.from({ length: 40 }, (_, i) => [ring(i)]);
   const file = collection(
     feature("Fiji", [[square(170)], [square(-180)]], "MultiPolygon"),

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { at, type Client } from "../harness/client.ts";
 import { holdQueue } from "../harness/held-queue.ts";
+import { rectangle } from "../harness/rings.ts";
 import { bodyOf, dataOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { endedJob } from "../jobs/files-over-http.ts";
@@ -14,15 +15,9 @@ const [rep, rep2] = [await userOf(as.rep), await userOf(as.rep2)];
 let areas = 0;
 const newArea = (): number => areas++ * 3;
 
-const square = (lng: number): [number, number][] => [
-  [lng, 0],
-  [lng + 2, 0],
-  [lng + 2, 2],
-  [lng, 2],
-];
-
 async function territory(lng: number): Promise<number> {
-  return dataOf(await as.owner.POST("/api/territories", { body: { polygon: square(lng) } }), 201).id;
+  const polygon = rectangle(lng, 0, lng + 2, 2);
+  return dataOf(await as.owner.POST("/api/territories", { body: { polygon } }), 201).id;
 }
 
 async function prospect(lng: number, lat: number, assignedToUserId?: number, more: object = {}): Promise<number> {

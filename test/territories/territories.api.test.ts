@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewTerritory, Territory, TerritoryPatch } from "../../docs/client/api.ts";
 import { denver, phoenix } from "../../infra/local/demo/cities.ts";
 import { at, type Client, demo, json } from "../harness/client.ts";
+import { rectangle, ringOf } from "../harness/rings.ts";
 import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { sized } from "../harness/tier.ts";
@@ -14,13 +15,7 @@ import { subscribe } from "../webhooks/subscribed.ts";
 
 const as = await newTeam();
 
-const square: Territory["polygon"] = [
-  [-105, 39],
-  [-104, 39],
-  [-104, 40],
-  [-105, 40],
-  [-105, 39],
-];
+const square = ringOf("-105 39, -104 39, -104 40, -105 40, -105 39");
 
 const { id: unchanged } = dataOf(await as.rep.POST("/api/territories", { body: {} }), 201);
 const points = (...polygon: unknown[]): object => ({ polygon });
@@ -122,11 +117,7 @@ describe("territories", () => {
   });
 
   test("are also returned in GeoJSON, in the order of the list", async () => {
-    const clockwise: Territory["polygon"] = [
-      [-105, 39],
-      [-105, 40],
-      [-104, 40],
-    ];
+    const clockwise = ringOf("-105 39, -105 40, -104 40");
     const bare = await create({ name: uniqueName() });
     const drawn = await create({ name: uniqueName(), polygon: clockwise, totalProperties: 3 });
     const answer = await as.rep("GET", "/api/territories.geojson");
@@ -136,12 +127,7 @@ describe("territories", () => {
     const listed = dataOf(await as.rep.GET("/api/territories"));
     expect(features.map(({ id }) => id)).toEqual(listed.map(({ id }) => id));
     const { id, polygon: _polygon, ...properties } = drawn;
-    const ring = [
-      [-105, 39],
-      [-104, 40],
-      [-105, 40],
-      [-105, 39],
-    ];
+    const ring = ringOf("-105 39, -104 40, -105 40, -105 39");
     expect(features.find((feature) => feature.id === id)).toEqual({
       type: "Feature",
       id,
@@ -153,12 +139,7 @@ describe("territories", () => {
   });
 
   test("contain prospects on both sides of the 180th meridian in every reader", async () => {
-    const polygon: Territory["polygon"] = [
-      [179, -17],
-      [-179, -17],
-      [-179, -16],
-      [179, -16],
-    ];
+    const polygon = rectangle(179, -17, -179, -16);
     const { id } = await create({ name: uniqueName(), polygon });
     const tag = uniqueName();
     for (const lng of [179.5, -179.5, 0]) {
