@@ -65,12 +65,7 @@ test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a sear
   expect(await checkIndex(context.table, companyId)).toEqual([]);
 });
 
-const address = {
-  address1: "1234 North Camelback Road ".repeat(9),
-  city: "Denver",
-  state: "CO",
-  zip: "80202",
-};
+const address = { address1: "1234 North Camelback Road ".repeat(9), city: "Denver", state: "CO", zip: "80202" };
 
 test("eight entries with long texts trigger a flush, although eight short entries are too few", async () => {
   const context = newFunction();

@@ -117,11 +117,7 @@ describe("writing", () => {
   });
 
   test("lasting conflicts fail with TableBusy, and temporary ones are retried", async () => {
-    const cancelled = {
-      kind: "error",
-      code: "TransactionCanceledException",
-      status: 400,
-    } as const;
+    const cancelled = { kind: "error", code: "TransactionCanceledException", status: 400 } as const;
     const put = row(partition(), 1);
     // DynamoDB gives no reason for this cancelled transaction. The client must retry the transaction, and must not report a failed
     // condition or invalid input.

@@ -149,10 +149,7 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
   const clock: Clock = { now: () => now.ms };
   const bucket = memoryBucket();
   const queue: JobMessage[] = [];
-  const jobs = {
-    send: async (message: JobMessage) => void queue.push(message),
-    returnIn: async () => undefined,
-  };
+  const jobs = { send: async (message: JobMessage) => void queue.push(message), returnIn: async () => undefined };
   const on = (context: ApiContext): JobContext => ({ ...context, objects: bucket, jobs });
   const sound = (): JobContext => on(warmFunction(db, clock));
 

@@ -23,12 +23,7 @@ const statusIdOf = async (value: string): Promise<number> => {
 describe("creating", () => {
   test("answers with the record and its Location, with null for omitted fields", async () => {
     const answer = await as.admin.POST("/api/prospects", {
-      body: {
-        name: "Ada",
-        lat: 39.7,
-        lng: -105,
-        customFieldData: { roof: "tile", n: 1e300 },
-      },
+      body: { name: "Ada", lat: 39.7, lng: -105, customFieldData: { roof: "tile", n: 1e300 } },
     });
     const made = dataOf(answer, 201);
     expect(answer.response.headers.get("location")).toBe(`/api/prospects/${made.id}`);

@@ -35,13 +35,7 @@ describe("users", () => {
   test("can sign in right after the invitation, with their rights", async () => {
     const input = newUser({ permissions: ["canViewAllProspects"] });
     const answer = await as.admin.POST("/api/users", {
-      body: {
-        ...input,
-        companyId: 1,
-        sub: uniqueName(),
-        isActive: false,
-        id: 5,
-      },
+      body: { ...input, companyId: 1, sub: uniqueName(), isActive: false, id: 5 },
     });
     const made = dataOf(answer, 201);
     expect(answer.response.headers.get("location")).toBe(pathOf(made));

@@ -72,11 +72,7 @@ function isOther(kind: string): kind is keyof typeof otherWeights {
   return Object.hasOwn(otherWeights, kind);
 }
 
-const step: fc.Arbitrary<Step> = fc.record({
-  kind: fc.constantFrom(...kinds),
-  a: fc.nat(1_000),
-  b: fc.nat(1_000),
-});
+const step: fc.Arbitrary<Step> = fc.record({ kind: fc.constantFrom(...kinds), a: fc.nat(1_000), b: fc.nat(1_000) });
 
 /**
  * Returns sequences of groups of steps. The steps of a group run at the same time. Long sequences find more faults: most faults occur only

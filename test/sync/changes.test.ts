@@ -201,10 +201,7 @@ test("a client whose next changes are missing from the change log must begin ane
     chunks.push({ pk: String(pk), sk: String(sk) });
   expect(chunks.length).toBeGreaterThan(1);
   await context.table.batchRemove(chunks);
-  await expect(pull()).rejects.toMatchObject({
-    code: "sync_reset_required",
-    members: { reason: "log_restarted" },
-  });
+  await expect(pull()).rejects.toMatchObject({ code: "sync_reset_required", members: { reason: "log_restarted" } });
 });
 
 test.each([

@@ -32,14 +32,7 @@ export async function importProspects(
   const first = await context.ids.takeForImport("prospect", companyId, assignees.length, "import");
   const prospects = assignees.map((assignedToUserId, i) => {
     const id = first + i;
-    return prospectRow({
-      companyId,
-      id,
-      name: `imported ${id}`,
-      assignedToUserId,
-      importId: IMPORT_ID,
-      ...dated,
-    });
+    return prospectRow({ companyId, id, name: `imported ${id}`, assignedToUserId, importId: IMPORT_ID, ...dated });
   });
   const notes = await Promise.all(
     prospects
