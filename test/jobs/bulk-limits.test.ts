@@ -1,7 +1,4 @@
-/**
- * Tests the limits of bulk jobs: how much memory they need, how many records they may have, and what a repeated chunk costs. Also tests
- * that the jobs of several companies are executed in turn.
- */
+/** Tests the memory that bulk jobs need, what a repeated chunk costs, and that the jobs of several companies take turns. */
 import { expect, test } from "vitest";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Objects } from "#shared/aws/s3.ts";
@@ -9,25 +6,13 @@ import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { requireAllowedCount } from "#shared/jobs/bulk/create.ts";
 import { CHUNK, chunksOf, membersOf, storeMembers, storeResults } from "#shared/jobs/bulk/files.ts";
 import { ndjson, resultsAs } from "#shared/jobs/bulk/results.ts";
 import * as limits from "#shared/limits.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { createBulk, createProspect, createTag } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import {
-  endOf,
-  newJob,
-  newStage,
-  requestedJob,
-  rowsOf,
-  runOnce,
-  SMALL_CHUNK,
-  type Stage,
-  storedJob,
-  timeFor,
-} from "./bulk-stage.ts";
+import * as bulk from "./bulk-stage.ts";
 import { jobTests, memoryBucket } from "./faulty-jobs.ts";
 
 const { now, harness } = jobTests();
@@ -72,8 +57,8 @@ test("storing and reading a million ids holds at most nine pieces of them at onc
 
 test("the file with all results reads at most eight chunks ahead of the client", async () => {
   const context = harness.sound();
-  const stage = await newStage(harness, 1);
-  const job = await newJob(harness, stage, { statusId: null });
+  const stage = await bulk.newStage(harness, 1);
+  const job = await bulk.newJob(harness, stage, { statusId: null });
   const CHUNKS = 40;
   for (let chunk = 0; chunk < CHUNKS; chunk++) {
     const results = Array.from({ length: CHUNK }, (_, i) => ({
@@ -101,31 +86,21 @@ test("the file with all results reads at most eight chunks ahead of the client",
   expect([seen, lines]).toEqual([CHUNKS, CHUNKS * CHUNK]);
 });
 
-test("a filter that matches 1 000 001 prospects is refused, and one that matches a million is not", () => {
-  expect(() => requireAllowedCount(MILLION)).not.toThrow();
-  expect(() => requireAllowedCount(MILLION + 1)).toThrow(
-    expect.objectContaining({
-      code: "validation_failed",
-      faults: [expect.objectContaining({ pointer: "/filter", code: "too_big" })],
-    }),
-  );
-});
-
 test("a job gives a prospect as many tags as it may have, and no further one", async () => {
-  const stage = await newStage(harness, 1);
+  const stage = await bulk.newStage(harness, 1);
   const { companyId } = stage.caller;
   const addTagIds: number[] = [];
   for (let i = 0; i < limits.tagsPerProspect; i++)
     addTagIds.push((await createTag(harness.sound(), companyId, { value: `t${i}`, color: "#DC2626" })).id);
   const ended = async (tagIds: readonly number[]) =>
-    endOf(harness, now, stage, await newJob(harness, stage, { addTagIds: [...tagIds] }));
+    bulk.endOf(harness, now, stage, await bulk.newJob(harness, stage, { addTagIds: [...tagIds] }));
   expect(await ended(addTagIds)).toMatchObject({ changed: 1, failed: 0 });
   expect(await ended([stage.tagId])).toMatchObject({ changed: 0, failed: 1 });
-  expect((await rowsOf(harness, stage))[0]?.tagIds).toEqual(addTagIds);
+  expect((await bulk.rowsOf(harness, stage))[0]?.tagIds).toEqual(addTagIds);
 });
 
 test("a job that another one precedes in the queue stores its ids once, and only the first one is queued", async () => {
-  const stage = await newStage(harness, 3);
+  const stage = await bulk.newStage(harness, 3);
   const { caller, ids, statusIds } = stage;
   const context = harness.sound();
   let first: Promise<JobMessage> | undefined;
@@ -146,33 +121,12 @@ test("a job that another one precedes in the queue stores its ids once, and only
   expect(harness.queue).toEqual([await first]);
 });
 
-/** Creates a job that sets one of two statuses, which `at` chooses. */
-const created = (stage: Stage, at: number) => newJob(harness, stage, { statusId: stage.statusIds[at % 2] ?? null });
-
-test("21 jobs of a company have one message in the queue, so the first job of another company waits for one turn", async () => {
-  const [busy, other] = [await newStage(harness, 2 * SMALL_CHUNK), await newStage(harness, SMALL_CHUNK)];
-  for (let i = 0; i < 21; i++) await created(busy, i);
-  expect(harness.queue).toHaveLength(1);
-  const job = await created(other, 0);
-  expect(harness.queue).toHaveLength(2);
-  const turns: number[] = [];
-  while ((await storedJob(harness, job)).state !== "completed") {
-    const message = harness.queue.shift();
-    if (message === undefined) throw new Error("no message");
-    turns.push(message.companyId);
-    await oneTurn(message.companyId === busy.caller.companyId ? busy : other, message);
-  }
-  expect(turns).toEqual([busy.caller.companyId, other.caller.companyId]);
-});
-
-/** Executes a job for one turn, which ends after one chunk here. In the service, a turn takes a minute and handles many chunks. */
-async function oneTurn(stage: Stage, message: JobMessage): Promise<void> {
-  expect(await runOnce(harness.sound(), stage, message, timeFor(1))).toBe(true);
-}
+const created = (stage: bulk.Stage, at: number) =>
+  bulk.newJob(harness, stage, { statusId: stage.statusIds[at % 2] ?? null });
 
 test("companies with many jobs get equal numbers of turns", async () => {
-  const stages: Stage[] = [];
-  for (let i = 0; i < 3; i++) stages.push(await newStage(harness, 2 * SMALL_CHUNK));
+  const stages: bulk.Stage[] = [];
+  for (let i = 0; i < 3; i++) stages.push(await bulk.newStage(harness, 2 * bulk.SMALL_CHUNK));
   for (const stage of stages) for (let i = 0; i < 3; i++) await created(stage, i);
   expect(harness.queue).toHaveLength(3);
   const turns = new Map(stages.map(({ caller }) => [caller.companyId, 0]));
@@ -184,8 +138,9 @@ test("companies with many jobs get equal numbers of turns", async () => {
     // The queue must contain no second message of the company. Otherwise two invocations could work for this company while other companies
     // wait.
     expect(harness.queue.filter((one) => one.companyId === companyId)).toEqual([]);
-    const stage = stages.find(({ caller }) => caller.companyId === companyId);
-    if (stage !== undefined) await oneTurn(stage, message);
+    const stage = stages.find(({ caller }) => caller.companyId === companyId) ?? expect.fail("no such company");
+    // This turn ends after one chunk. In the service, a turn takes a minute and handles many chunks.
+    expect(await bulk.runOnce(harness.sound(), stage, message, bulk.timeFor(1))).toBe(true);
   }
   // Each company has three jobs of two chunks, so it needs six turns.
   expect([...turns.values()]).toEqual([6, 6, 6]);
@@ -201,17 +156,17 @@ test("a run that finds a chunk already written reads each row once, in few calls
     async () => (await createProspect(context, caller, {})).id,
   );
   const [currentStatusId] = (await freshDictionary(context, companyId)).statuses.keys();
-  const job = await requestedJob(context, { caller, ids }, { set: { currentStatusId } });
+  const job = await bulk.requestedJob(context, { caller, ids }, { set: { currentStatusId } });
 
   // The second call to the bucket, which stores the results of the chunk, fails. The execution therefore ends after it has written all rows
   // of the chunk.
   const calls = harness.bucket.calls;
   harness.bucket.plan = (call) => (call === calls + 2 ? "before" : undefined);
   const first = await metered(() => harness.run(context, job));
-  expect([first.result, (await storedJob(harness, job)).done]).toEqual([false, 0]);
+  expect([first.result, (await bulk.storedJob(harness, job)).done]).toEqual([false, 0]);
   const second = await metered(() => harness.run(harness.sound(), job));
   expect(second.result).toBe(true);
-  expect(await storedJob(harness, job)).toMatchObject({ state: "completed", changed: CHUNK });
+  expect(await bulk.storedJob(harness, job)).toMatchObject({ state: "completed", changed: CHUNK });
   console.info(JSON.stringify({ first: first.usage, second: second.usage }));
   // The second execution reads the rows in eight groups, with two requests each: one for the rows, and one for the version of the company's
   // dictionary. The other 20 requests are for the row of the job and its results.

@@ -1,7 +1,4 @@
-/**
- * Creates companies with prospects for the tests of bulk jobs. The jobs of these tests have chunks of four records, so that few records
- * already fill several chunks.
- */
+/** Creates companies with prospects for the tests of bulk jobs. Chunks have four records, so that few records fill several chunks. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
@@ -52,7 +49,6 @@ export const smallChunks =
     return async (chunk) => ids.slice(chunk * SMALL_CHUNK, (chunk + 1) * SMALL_CHUNK).map((id) => ({ id }));
   };
 
-/** Creates a job over all prospects of the test company. */
 export async function newJob(
   harness: Harness,
   { caller, ids }: Stage,
@@ -108,7 +104,6 @@ export const storedJob = async (harness: Harness, { companyId, id }: JobMessage)
 export const unprocessed = ({ total, changed, unchanged, skipped, failed }: StoredBulk): number =>
   total - changed - unchanged - skipped - failed;
 
-/** Returns all stored results of a job. */
 export async function resultsOf(harness: Harness, job: JobMessage): Promise<StoredResult[]> {
   const { done } = await storedJob(harness, job);
   const all: StoredResult[] = [];
@@ -132,10 +127,7 @@ interface Ending {
   readonly isOver?: (job: StoredBulk) => boolean;
 }
 
-/**
- * Removes all faults, and executes the job until it is over: by default, until it has ended. Like the sweeper, it starts each execution
- * after the lease of the previous one has expired.
- */
+/** Removes all faults, and executes the job until it is over. Each execution starts after the lease of the previous one has expired. */
 export async function endOf(
   harness: Pick<FaultyJobs, "sound" | "heal">,
   now: { ms: number },
