@@ -41,7 +41,6 @@ export const fileOf = (count: number, faults = 0, name = "n", more = ""): Buffer
     ]),
   );
 
-/** Returns functions with which the tests of one file check what an import has written. */
 export function importChecks(db: FaultyDynamoDb, harness: FaultyJobs) {
   const list = (context: ApiContext, { caller }: Company, search?: string) =>
     listProspects(context, caller, ListQuery.parse({ pageSize: "500", search }));

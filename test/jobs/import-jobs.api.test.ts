@@ -1,9 +1,5 @@
-/**
- * Tests two kinds of jobs over HTTP. One kind imports an uploaded CSV file: upload links, progress, errors, cancellation, dry runs and
- * column mappings. The other kind exports prospects into a file.
- */
+/** Tests imports of uploaded CSV files and exports into a file over HTTP. */
 import { createHash } from "node:crypto";
-import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { at } from "../harness/client.ts";
 import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
@@ -122,16 +118,6 @@ describe("a page of an allowed origin", () => {
       expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
     }
   });
-});
-
-test.each([
-  ["a gzip file", Uint8Array.from(gzipSync("name,lat,lng\nx,1,2\n"))],
-  ["no known column", "a,b\n1,2\n"],
-  ["quotes that do not end", 'name,lat,lng\nx,1,2\n"'],
-])("an import with %s fails with a reason and creates nothing", async (_, file) => {
-  const job = await newJob({});
-  expect(await sent(job, file)).toBe(200);
-  expect(await ended(job)).toMatchObject({ state: "failed", imported: 0, failure: expect.stringMatching(/./) });
 });
 
 test("a file that is uploaded after a cancel is not imported", async () => {

@@ -16,7 +16,6 @@ import { CHANGES_AT_ONCE, LEASE_MS } from "#shared/jobs/job.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
-import { readAllProspects } from "../harness/index-oracle.ts";
 import { cancelImport, importFile } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { faultyJobs } from "./faulty-jobs.ts";
@@ -119,12 +118,6 @@ test("a job changes several prospects at the same time, and in a small account o
   vi.unstubAllEnvs();
 });
 
-test("a job that has only checked its rows shows no updates", async () => {
-  const { job } = await seeded();
-  await harness.run(harness.sound(), job, () => 1_000);
-  expect(await summary(job)).toMatchObject({ state: "running", processed: UPDATED + CREATED, updated: 0, written: 0 });
-});
-
 test("a cancelled job keeps its updates, and shows those that it had reported", async () => {
   const { caller, job } = await seeded();
   const context = reporting(harness.sound(), async ({ state, updated }) => {
@@ -190,8 +183,6 @@ test("a job fails if this release accepts more rows than the release that has ch
   expect(await named(caller, "new")).toBe(0);
 });
 
-const isBatch = (operation: string): boolean => /^Batch(?:Write|Execute)/.test(operation);
-
 test("a job that has written its rows does not read its file again to publish them", async () => {
   const { caller } = await newCompany(harness.sound());
   const job = await harness.uploaded(caller, fileOf("row", 3));
@@ -236,7 +227,7 @@ test("rows that cannot be written while the next ones are read fail only their e
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>();
   let attempts = 0;
   db.plan((operation) => {
-    if (!isBatch(operation)) return pass;
+    if (!/^Batch(?:Write|Execute)/.test(operation)) return pass;
     if (++attempts === ATTEMPTS) fail();
     return serverError;
   });
@@ -257,26 +248,6 @@ test("rows that cannot be written while the next ones are read fail only their e
   await harness.settle();
   expect(await summary(job)).toMatchObject({ state: "completed", imported: ROWS_OF_TWO_BATCHES });
   expect(await named(caller, "row")).toBe(ROWS_OF_TWO_BATCHES);
-});
-
-test("an import whose last transaction and clean-up fail shows no row, and the sweeper deletes its rows", async () => {
-  const { caller } = await newCompany(harness.sound());
-  const { companyId } = caller;
-  let isFailing = false;
-  db.plan((operation, _, body) => {
-    const isLast = operation === "TransactWriteItems" && JSON.stringify(body).includes('"completed"');
-    isFailing ||= isLast;
-    return isLast || (isFailing && isBatch(operation)) ? serverError : pass;
-  });
-  const failing = importFile(harness.faulty(), caller, fileOf("row", 30));
-  await expect(failing).rejects.toMatchObject({ name: "InternalServerError" });
-  db.plan(() => pass);
-  const stored = async (): Promise<number> => (await db.keysOf(`C#${companyId}#P#`)).length;
-  expect(isFailing).toBe(true);
-  expect([await stored(), await named(caller, "row")]).toEqual([30, 0]);
-  await harness.settle();
-  expect([await stored(), await named(caller, "row")]).toEqual([0, 0]);
-  expect((await readAllProspects(db.direct, companyId)).prospects).toEqual([]);
 });
 
 test("if the bucket has deleted the parts of an error report, the next part and the end of the report throw ReportLost", async () => {

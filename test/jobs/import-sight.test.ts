@@ -1,7 +1,4 @@
-/**
- * Tests the list of imports, and who sees an import: its maker and the admins. For all other users, the import must look as if it did not
- * exist, even by the read units of a request.
- */
+/** Tests who sees an import. For users other than its maker and the admins, it must look as if it did not exist, even by read units. */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -42,14 +39,8 @@ const routes: Record<string, (context: Context, caller: Caller, id: number) => P
   "POST undo": (context, caller, id) => beginImportUndo(context, silent, caller, id, {}),
 };
 
-/** Returns the error and the usage of a request. */
 async function refused(work: () => Promise<unknown>) {
-  const { result, usage } = await metered(() =>
-    work().then(
-      () => undefined,
-      (error: unknown) => error,
-    ),
-  );
+  const { result, usage } = await metered(() => work().catch((error: unknown) => error));
   if (!(result instanceof ApiError)) return expect.fail("the request is not refused");
   const { code, message, location } = result;
   return { code, message, location, usage };

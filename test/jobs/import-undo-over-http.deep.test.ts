@@ -1,7 +1,4 @@
-/**
- * Tests the undo of an import over HTTP. The undo hides (marks as deleted) each prospect that the import has created, unless somebody has
- * changed the prospect since the import.
- */
+/** Tests the undo of an import over HTTP: it deletes each prospect that the import has created and nobody has changed since. */
 import { expect, test } from "vitest";
 import { at } from "../harness/client.ts";
 import { holdQueue } from "../harness/held-queue.ts";

@@ -73,12 +73,6 @@ test("each row is imported or has one error, with its number in a spreadsheet", 
   expect((await list(name)).items.map((item) => item.name)).toEqual([`${name} 1`, `${name}\n5`]);
 });
 
-test("a file of a header alone imports nothing, without an error", async () => {
-  const { id, ...result } = await imported("name,lat,lng\r\n");
-  expect(result).toEqual({ imported: 0, updated: 0, skipped: 0, errors: [] });
-  expect(dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id))).state).toBe("completed");
-});
-
 test("unassigned rows are assigned to a rep who may see own prospects only", async () => {
   const name = uniqueName();
   await imported(`name,lat,lng\n${name},1,2\n`, as.importer);
@@ -119,10 +113,7 @@ test("a file of 10 001 rows is refused, and the answer names the import job", as
   expect(answer.text).toContain("POST /api/prospects/imports");
 });
 
-/**
- * Number of faulty rows of the file, which also has one valid row. answer-limits.long.test.ts tests a file with the maximum number of
- * faulty rows.
- */
+/** Number of faulty rows of the file. answer-limits.long.test.ts tests the maximum number. */
 const FAULTY = 499;
 
 test("the faults of rows with fifty faults each fit into the answer and its stored copy", async () => {
