@@ -1,7 +1,4 @@
-/**
- * Executes import, export and bulk jobs on a table and a bucket with planned faults. It also simulates the queue, and S3's messages about
- * uploads.
- */
+/** Executes import, export and bulk jobs on a table and a bucket with planned faults, and simulates the queue. */
 import { createHash } from "node:crypto";
 import { beforeEach } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -117,7 +114,6 @@ const links: Links = {
 
 export interface FaultyJobs {
   readonly bucket: MemoryBucket;
-  /** Messages of jobs that have not been executed yet. */
   readonly queue: JobMessage[];
   faulty(): JobContext;
   sound(): JobContext;
@@ -133,7 +129,6 @@ export interface FaultyJobs {
   heal(): void;
   /** Removes all faults. Then executes the queued jobs, and runs the sweeper, which restarts lost jobs, until no job is left. */
   settle(): Promise<void>;
-  /** Empties the bucket and the queue. */
   clear(): void;
 }
 

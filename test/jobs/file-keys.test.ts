@@ -5,10 +5,7 @@ import { expect, test } from "vitest";
 import { FileKeys } from "#shared/jobs/import/match.ts";
 import { sized } from "../harness/tier.ts";
 
-/**
- * Returns the bytes of memory that are still in use after a garbage collection. The number therefore does not depend on earlier
- * collections.
- */
+/** Returns the bytes of memory that are in use after a garbage collection. */
 function reachableBytes(): number {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");

@@ -1,7 +1,4 @@
-/**
- * Tests an import within one request that runs out of time. After the answer, none of its rows may become visible, and a repeated request
- * must import each row once.
- */
+/** Tests an import within one request that runs out of time: none of its rows appears later, and a retry imports each row once. */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
@@ -41,7 +38,7 @@ const contract = {
 /** Milliseconds until Lambda stops the function. Each test sets them, so that no test depends on the machine's speed. */
 const left = { ms: 0 };
 const PLENTY = 60_000;
-/** Milliseconds until Lambda stops the function. They are too few to write rows, but enough to mark the import as failed. */
+/** Time that is too short to write rows, but suffices to mark the import as failed. */
 const LATE = 2_500;
 const OVER = 0;
 

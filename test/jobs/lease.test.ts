@@ -1,7 +1,4 @@
-/**
- * Tests the lease with which one execution owns a job: an execution that has lost it writes nothing more to the job. Also tests that a job
- * whose queue message is lost is executed nevertheless.
- */
+/** Tests that an execution without the lease of its job writes nothing to the job, and that a job without a queue message is executed. */
 import { expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";

@@ -1,7 +1,4 @@
-/**
- * Tests that jobs report their progress every few seconds, even between two checkpoints. A checkpoint is a point from which a killed job
- * continues.
- */
+/** Tests that jobs report their progress every few seconds, also between the checkpoints from which a killed job continues. */
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { JobContext } from "#shared/context.ts";
@@ -108,10 +105,7 @@ test("a failing execution waits for its pending writes before it ends", async ()
     await setTimeout(100);
     pending--;
   };
-  /**
-   * Counts how often the job has begun to read the file. The job writes its rows during the third read. This read fails after the first
-   * batch of rows has begun.
-   */
+  /** The job writes its rows during the third read of the file, which fails after the first batch of rows has begun. */
   let readings = 0;
   const read: JobContext["objects"]["read"] = async function* (key, etag) {
     const isThird = ++readings === 3;

@@ -1,7 +1,4 @@
-/**
- * Tests that running imports continue when the local service is stopped by SIGTERM or SIGKILL and started again. Each row must be
- * imported once.
- */
+/** Tests that imports continue and import each row once when SIGTERM or SIGKILL stops the local service and it starts again. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { ApiClient } from "../../docs/client/client.ts";

@@ -1,7 +1,4 @@
-/**
- * Tests that the errors of an import's rows fit into one answer and into one row of the table, for every possible file, and that they name
- * the faulty values.
- */
+/** Tests that the errors of an import's rows name the faulty values, and fit into one answer and one row of the table. */
 import { zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -1,7 +1,4 @@
-/**
- * Tests that both imports (in one request, and by upload) read files as spreadsheet programs save them, and name the columns that they
- * ignore.
- */
+/** Tests that both imports (in one request, and by upload) read files as spreadsheet programs save them. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { at, send } from "../harness/client.ts";

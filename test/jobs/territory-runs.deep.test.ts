@@ -1,7 +1,4 @@
-/**
- * Tests that the counts of a territory are right. The tests compare them with the number of prospects whose points lie in the polygon. Also
- * tests runs while users change prospects, and after requests and runs were killed.
- */
+/** Tests the counts of a territory, and runs over its prospects while users change them and after kills. */
 import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";
 import { expect, test } from "vitest";
@@ -37,10 +34,7 @@ const empty = { totalProperties: 0, assignedToUserId: null };
 type Point = readonly [lng: number, lat: number, assigneeId: number | null, createdMs: number];
 const DAY_MS = 86_400_000;
 
-/**
- * Creates a prospect at each point of a grid. The corners of the tested polygons have whole coordinates like these points, so some points
- * are on a boundary.
- */
+/** Creates prospects at whole coordinates, like the corners of the tested polygons, so that some are on a boundary. */
 async function newGrid(): Promise<Company & { readonly points: readonly Point[] }> {
   const company = await newCompany(harness.sound());
   const points: Point[] = [];
