@@ -11,7 +11,7 @@ import type { ApiContext } from "#shared/context.ts";
 import { ApiError, isTransient } from "#shared/errors.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { type ChangesPage, ChangeType } from "#shared/sync/changes/schema.ts";
-import { CompanyModel, callerOf, noRights } from "./company-model.ts";
+import { CompanyModel, callerOf } from "./company-model.ts";
 import { CompanyWrites, isWrite, type WriteKind, writeWeights } from "./company-writes.ts";
 import { Device } from "./device.ts";
 import { listed } from "./listed.ts";
@@ -26,12 +26,8 @@ export interface Stage {
 
 /** A test company whose clock the test sets. */
 export interface TimedStage extends Stage {
-  /** The current time of the test in milliseconds since 1970. */
   readonly time: { nowMs: number };
-  /**
-   * The context that devices and flushes use. Its calls may fail. If it is undefined, devices and flushes use the same context as the
-   * writes.
-   */
+  /** The context of devices and flushes, whose calls may fail. By default, they use the context of the writes. */
   readonly disturbed?: ApiContext;
 }
 
@@ -74,16 +70,12 @@ function isOther(kind: string): kind is keyof typeof otherWeights {
 
 const step: fc.Arbitrary<Step> = fc.record({ kind: fc.constantFrom(...kinds), a: fc.nat(1_000), b: fc.nat(1_000) });
 
-/**
- * Returns sequences of groups of steps. The steps of a group run at the same time. Long sequences find more faults: most faults occur only
- * if records of all types already exist when a name, a right or the time changes.
- */
+/** The steps of a group run at the same time. Most faults occur only in long sequences, when records of all types exist before a change. */
 export const scripts = (minLength: number, maxLength: number) =>
   fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { minLength, maxLength, size: "max" });
 
 export const longScripts = scripts(40, 80);
 
-/** The number of devices in `Run`. */
 const DEVICES = 8;
 const pulls: Step[][] = Array.from({ length: DEVICES }, (_, a) => [{ kind: "pull", a, b: 0 }]);
 const eachWrite = Object.keys(writeWeights).filter(isWrite);
@@ -135,9 +127,7 @@ export class Run {
   constructor(stage: TimedStage) {
     this.#stage = stage;
     const { context, owner, reps } = stage;
-    this.#model.users.set(owner.userId, { rights: owner, isWithdrawn: false });
     const repIds = reps.map(({ userId }) => userId);
-    for (const id of repIds) this.#model.users.set(id, { rights: noRights, isWithdrawn: false });
     this.#writes = new CompanyWrites(context, owner, repIds, this.#model);
     const [first = 0, second = 0, third = 0] = repIds;
     const all = ChangeType.options;
@@ -272,7 +262,6 @@ export class Run {
     const { context, owner } = this.#stage;
     const caller = callerOf(this.#model, owner.companyId, userId);
     expect(device.copies(), `copies of ${name}`).toEqual(await listed(context, caller, types));
-    // The next request finds nothing.
     const idle = await this.#page(device);
     const checksums = device.checksums();
     expect(idle, name).toMatchObject({ phase: "changes", items: [], hasMore: false, checksums });

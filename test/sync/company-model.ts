@@ -1,15 +1,12 @@
-/**
- * A model of a company: the records that exist, and the users' rights. With it, the writes of a test choose records that the service must
- * accept, and `Sight` knows who has seen a prospect.
- */
+/** A model of a company. With it, tests choose writes that the service must accept, and `Sight` knows who has seen a prospect. */
 import type { Caller } from "#shared/auth/caller.ts";
 
 export interface ProspectModel {
   assignee: number | null;
   isDeleted: boolean;
+  readonly addressId?: number | undefined;
 }
 
-/** A note or an appointment. */
 export interface AttachedModel {
   readonly prospect: number;
 }
@@ -24,7 +21,6 @@ export interface UserModel {
   isWithdrawn: boolean;
 }
 
-/** The rights of a new sales user. */
 export const noRights: Rights = { role: "sales", permissions: [] };
 
 export class CompanyModel {

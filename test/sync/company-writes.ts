@@ -22,6 +22,7 @@ import {
 import { importProspects } from "./imported.ts";
 
 const HOUR_MS = 3_600_000;
+const PLACE = { address1: "1 Pearl St", city: "Denver", state: "CO", zip: "80203" };
 
 /** A random number that chooses a value from a list. The same number always chooses the same value from the same list. */
 type Choice = number;
@@ -59,12 +60,11 @@ export class CompanyWrites {
     this.#owner = owner;
     this.#reps = reps;
     this.#model = model;
+    this.#model.users.set(owner.userId, { rights: owner, isWithdrawn: false });
+    for (const id of reps) this.#model.users.set(id, { rights: noRights, isWithdrawn: false });
   }
 
-  /**
-   * Makes one write. Unless `isAlone` is true, other writes run at the same time, and the service may refuse this one. A refused write must
-   * have no effect.
-   */
+  /** Unless `isAlone` is true, other writes run at the same time, and the service may refuse this one, which then has no effect. */
   async make(kind: WriteKind, a: Choice, b: Choice, isAlone: boolean): Promise<void> {
     await this[kind](a, b).catch((error: unknown) => {
       if (isAlone || !isRefusal(error)) throw error;
@@ -106,10 +106,7 @@ export class CompanyWrites {
     return callerOf(this.#model, this.#owner.companyId, userId);
   }
 
-  /**
-   * Returns a start time for an appointment. Most times are between two hours ago and two days ahead. One in three is up to three months
-   * ahead.
-   */
+  /** Most times are between two hours ago and two days ahead. One in three is up to three months ahead. */
   #startAt(choice: Choice): string {
     const hours = choice % 3 === 0 ? 24 * (choice % 90) : (choice % 50) - 2;
     return new Date(this.#context.clock.now() + hours * HOUR_MS + (choice % 3) * 1_000).toISOString();
@@ -117,8 +114,19 @@ export class CompanyWrites {
 
   async create(_: Choice, b: Choice): Promise<void> {
     const [name, assignee] = [this.#name("p"), this.#assigneeAt(b)];
-    const { id } = await verbs.createProspect(this.#context, this.#owner, { name, assignedToUserId: assignee });
-    this.#model.prospects.set(id, { assignee, isDeleted: false });
+    const { id, address } = await verbs.createProspect(this.#context, this.#owner, {
+      ...{ name, assignedToUserId: assignee },
+      ...(b % 3 > 0 && { lat: 39.7, lng: -105 }),
+      ...(b % 2 === 1 && { address: PLACE }),
+    });
+    this.#model.prospects.set(id, { assignee, isDeleted: false, addressId: address?.id });
+  }
+
+  changeAddress(a: Choice): Promise<void> {
+    const withAddress = this.#live().filter(([, { addressId }]) => addressId !== undefined);
+    return this.#change("prospect", withAddress, a, async (_, { addressId = 0 }) => {
+      await verbs.updateAddress(this.#context, this.#owner, addressId, { address1: this.#name("street ") });
+    });
   }
 
   rename = (a: Choice): Promise<void> =>
@@ -176,7 +184,6 @@ export class CompanyWrites {
     this.#model.notes.set(id, { prospect });
   }
 
-  /** Returns the notes or appointments of prospects that are not deleted. */
   #visible = (all: ReadonlyMap<number, AttachedModel>) =>
     [...all].filter(([, { prospect }]) => this.#model.prospects.get(prospect)?.isDeleted === false);
 
@@ -245,7 +252,9 @@ export class CompanyWrites {
         record.isActive = false;
         return;
       }
-      await verbs.updateStatus(this.#context, companyId, id, { value: this.#name("state ") });
+      const patch =
+        b % 2 === 0 ? { color: `#${String(this.#names++).padStart(6, "0")}` } : { value: this.#name("state ") };
+      await verbs.updateStatus(this.#context, companyId, id, patch);
     });
 
   async newTag(): Promise<void> {
@@ -275,7 +284,6 @@ export class CompanyWrites {
     this.#model.users.set(user.id, { rights: noRights, invitedUntil, isWithdrawn: false });
   }
 
-  /** Withdraws an invitation that is pending. */
   withdraw(a: Choice): Promise<void> {
     const nowMs = this.#context.clock.now();
     const pending = [...this.#model.users].filter(
@@ -287,10 +295,7 @@ export class CompanyWrites {
     });
   }
 
-  /**
-   * Renames a user, usually the owner or a sales user, because other records show their names. No record shows the name of a user who was
-   * only invited.
-   */
+  /** Usually the owner or a sales user, because other records show their names. No record shows the name of a user who was only invited. */
   renameUser(a: Choice, b: Choice): Promise<void> {
     const shown = [...this.#model.users].filter(([, { invitedUntil }]) => invitedUntil === undefined);
     return this.#change("user", b % 4 === 0 ? this.#model.users : shown, a, async (id) => {
@@ -298,7 +303,6 @@ export class CompanyWrites {
     });
   }
 
-  /** Gives another role or other permissions to one of the users who were sales users at the beginning. */
   changeRights(a: Choice, b: Choice): Promise<void> {
     const reps = [...this.#model.users].filter(([user]) => this.#reps.includes(user));
     return this.#change("user", reps, a, async (id, record) => {
@@ -325,6 +329,7 @@ export class CompanyWrites {
 
 export const writeWeights = {
   create: 6,
+  changeAddress: 1,
   rename: 3,
   assign: 8,
   setStatus: 3,
