@@ -1,7 +1,8 @@
 /**
- * Filters prospects as the specification of the lists describes. The tests compare its results with those of the service's filters, so it
- * uses no code of these filters.
+ * Filters prospects as the specification of the lists describes. The tests compare its results with those of the service's filters. Both use
+ * the same function for comma-separated lists, which filter.test.ts tests with a table.
  */
+import { commaList } from "#shared/prospects/filter.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
 /** The names of statuses, tags and users of a company. The ids of statuses begin at 101, of users at 201, and of tags at 301. */
@@ -28,7 +29,11 @@ type Query = { readonly [name in Parameter]: string | undefined };
 const lower = (text: string): string =>
   text.trim().toLowerCase().replaceAll("e\u0301", "é").replaceAll("ß", "ss").replaceAll("ς", "σ");
 const searched = (text: string): string => lower(text).replaceAll("é", "e");
-const listed = (raw: string | undefined): string[] => valuesIn(raw ?? "").map(lower);
+const listed = (raw: string | undefined): string[] => valuesIn(raw).map(lower);
+const valuesIn = (raw = ""): string[] =>
+  commaList(raw)
+    .map((value) => value.trim())
+    .filter(Boolean);
 
 /** Returns true if the query finds the prospect. `who` is an admin, a user who sees all prospects, or the rep with the id 201. */
 export function oracle(row: StoredProspect, notes: readonly string[], raw: Query, who: string, names: Names): boolean {
@@ -55,10 +60,8 @@ export function oracle(row: StoredProspect, notes: readonly string[], raw: Query
   );
 }
 
-function isOfSource(sourceId: string | null, raw = ""): boolean {
-  const wanted = valuesIn(raw)
-    .map((value) => value.trim())
-    .filter((value) => value !== "");
+function isOfSource(sourceId: string | null, raw: string | undefined): boolean {
+  const wanted = valuesIn(raw);
   return wanted.length === 0 || wanted.some((value) => value === sourceId);
 }
 
@@ -82,45 +85,4 @@ function isFound(word: string, row: StoredProspect, notes: readonly string[]): b
     texts.some((text) => searched(text ?? "").includes(word)) ||
     (isNumber && phones.some((phone) => digits(phone).includes(digits(word))))
   );
-}
-
-/** Parses a comma-separated list character by character. */
-export function valuesIn(raw: string): string[] {
-  const values: string[] = [];
-  for (let at = 0; at <= raw.length; ) {
-    const { value, end } = quotedAt(raw, at) ?? plainAt(raw, at);
-    if (value.trim() !== "") values.push(value.trim());
-    at = end + 1;
-  }
-  return values;
-}
-
-/** A parsed value. `end` is the position of the comma after the value, or the end of the text. */
-interface Value {
-  readonly value: string;
-  readonly end: number;
-}
-
-function plainAt(raw: string, start: number): Value {
-  let end = start;
-  while (end < raw.length && raw[end] !== ",") end++;
-  return { value: raw.slice(start, end), end };
-}
-
-/** Parses a value in quotes. Returns undefined unless quotes enclose the whole value. */
-function quotedAt(raw: string, start: number): Value | undefined {
-  let at = start;
-  while (raw[at] === " ") at++;
-  if (raw[at] !== '"') return undefined;
-  let value = "";
-  for (at++; at < raw.length; at++) {
-    if (raw[at] !== '"') value += raw[at];
-    else if (raw[at + 1] === '"') value += raw[at++];
-    else {
-      do at++;
-      while (raw[at] === " ");
-      return at === raw.length || raw[at] === "," ? { value, end: at } : undefined;
-    }
-  }
-  return undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Tests that lists agree with a second implementation of the filters and of their comma-separated values, which is written from the
- * specification. The companies and queries are random.
+ * Tests that lists agree with a second implementation of the filters, which is written from the specification. The companies and queries
+ * are random. Also tests the comma-separated values of a filter.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -12,12 +12,11 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { prospectPredicate } from "../harness/one-prospect.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 import { sized } from "../harness/tier.ts";
-import { type Names, oracle, valuesIn } from "./filter-oracle.ts";
+import { type Names, oracle } from "./filter-oracle.ts";
 
 const now = "2026-01-01T00:00:00.000Z";
 const dated = { createdAt: now, updatedAt: now };
 
-/** Returns a map of rows by id. The ids begin at `first`. */
 const byId = <T, U extends object>(first: number, entries: readonly T[], row: (entry: T) => U) =>
   new Map(entries.map((entry, i) => [first + i, { id: first + i, version: 1, ...dated, ...row(entry) }]));
 
@@ -174,15 +173,6 @@ const named = (text: string): string[] =>
     .map((value) => value.trim())
     .filter(Boolean);
 
-test("both parsers agree on any text of letters, quotes, commas and spaces", { tags: "sized" }, () => {
-  fc.assert(
-    fc.property(fc.string({ unit: fc.constantFrom("a", '"', '"', ",", " "), maxLength: 12 }), (text) => {
-      expect(named(text)).toEqual(valuesIn(text));
-    }),
-    { numRuns: sized({ short: 4_000, wide: 50_000 }) },
-  );
-});
-
 test.each([
   ['"Washington, D.C.",Denver', ["Washington, D.C.", "Denver"]],
   [' "a ""b"", c" , d,, ', ['a "b", c', "d"]],
@@ -191,9 +181,13 @@ test.each([
   ['x"a,b"', ['x"a', 'b"']],
   ['"""VIP""","",""""', ['"VIP"', '"']],
   ['"  "', []],
+  ['"a" "b",c', ['"a" "b"', "c"]],
+  [' "a,b" ," c"', ["a,b", "c"]],
+  ['a "b,c"', ['a "b', 'c"']],
+  ['"a""', ['"a""']],
+  [',"', ['"']],
 ])("%j contains %j", (text, names) => {
   expect(named(text)).toEqual(names);
-  expect(valuesIn(text)).toEqual(names);
 });
 
 test("a quoted value, or an unquoted one without commas, is read back unchanged", () => {
