@@ -2,8 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { AddressPatch } from "../../docs/client/api.ts";
 import { at } from "../harness/client.ts";
-import { csvForm } from "../harness/csv-form.ts";
-import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { dataOf, present, problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { subscribe } from "../webhooks/subscribed.ts";
 
@@ -12,18 +11,6 @@ const as = await newTeam();
 const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
 
 describe("addresses", () => {
-  test("an address that an import has created can be changed", async () => {
-    const name = uniqueName();
-    const file = `name,address1,city,state,zip\n${name},1 Main St,Denver,CO,80202\n`;
-    expect((await as.admin.send("POST", "/api/prospects/import", { body: csvForm(file) })).status).toBe(200);
-    const { items } = dataOf(await as.admin.GET("/api/prospects", { params: { query: { search: name } } }));
-    const address = items[0]?.address ?? expect.fail("the import has made no address");
-    const body = { zip: "80203" };
-    expect(dataOf(await as.admin.PATCH("/api/addresses/{id}", { ...at(address.id), body }))).toMatchObject(body);
-    const { address: shown } = dataOf(await as.admin.GET("/api/prospects/{id}", at(items[0]?.id ?? 0)));
-    expect(shown).toMatchObject(body);
-  });
-
   test("are created, read and changed; a computed text follows the change", async () => {
     const answer = await as.rep.POST("/api/addresses", { body: home });
     const made = dataOf(answer, 201);

@@ -1,7 +1,4 @@
-/**
- * Tests that each copy of an address in the row of a prospect equals the address, even after concurrent and interrupted changes. Also tests
- * who sees an address.
- */
+/** Tests that the copies of an address in prospects' rows equal the address after interrupted changes, and who sees an address. */
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
@@ -136,7 +133,6 @@ test("a change that finds no outdated copies keeps the mark of a later change, a
   expect(await citiesAfter({ city: "Aurora" }, 4, { city: "Boulder", killedAt: 2 })).toEqual(["Boulder"]);
 });
 
-/** Creates a company. Returns its owner and a rep who sees only assigned prospects. */
 async function companyWithRep(): Promise<{ context: ApiContext; owner: Caller; rep: Caller }> {
   const context = contextOn(db.direct);
   const { caller: owner, repId } = await newCompany(context);
@@ -261,16 +257,10 @@ test("the list shows the same addresses as GET if the index or the table lacks a
 
   const all = [mine, theirs, gone, moved].toSorted((a, b) => a - b);
   expect(await listed(context, owner)).toEqual(all);
-  const seen = await Promise.all(
-    all.map((id) =>
-      getAddress(context, rep, id).then(
-        () => [id],
-        () => [],
-      ),
-    ),
-  );
-  expect(seen.flat()).toEqual([mine, gone, moved].toSorted((a, b) => a - b));
-  expect(await listed(context, rep)).toEqual(seen.flat());
+  const answers = await Promise.allSettled(all.map((id) => getAddress(context, rep, id)));
+  const seen = all.filter((_, i) => answers[i]?.status === "fulfilled");
+  expect(seen).toEqual([mine, gone, moved].toSorted((a, b) => a - b));
+  expect(await listed(context, rep)).toEqual(seen);
   for (const id of all) expect(await getAddress(context, owner, id)).toMatchObject({ id });
 });
 
@@ -315,14 +305,4 @@ test("one request checks a limited number of addresses and names the next page",
   const next = await listAddresses(context, rep, { after: result.after ?? 0, limit: 50 });
   expect(next.addresses.map(({ id }) => id)).toEqual([at(blocks + 9).id]);
   expect(next.after).toBeUndefined();
-  const all = await listAddresses(context, owner, { after: 0, limit: 50 });
-  expect(all.addresses).toHaveLength(9);
-  expect(all.after).toBeUndefined();
-  const pages = [];
-  for (let after: number | undefined = 0; after !== undefined; ) {
-    const page = await listAddresses(context, owner, { after, limit: 4 });
-    pages.push(page.addresses.length);
-    after = page.after;
-  }
-  expect(pages).toEqual([4, 4, 1]);
 });

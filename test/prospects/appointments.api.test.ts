@@ -153,22 +153,8 @@ describe("the calendar", () => {
     expect(await calendar({ from: "2033-02-20", to: "2033-02-10" })).toEqual([]);
   });
 
-  test("covers 31 days from now by default", async () => {
-    const prospectId = await newProspect();
-    const made: Appointment[] = [];
-    for (const days of [-0.01, 0.01, 30.9, 31.1])
-      made.push(await make(prospectId, { title: "x", startAt: inDays(days) }));
-    const shown = (await calendar({})).filter((entry) => entry.prospectId === prospectId);
-    expect(shown).toEqual(made.slice(1, 3));
-  });
-
-  test("refuses a range of more than 366 days, and an assignee that is no id", async () => {
-    await calendar({ from: "2028-01-01", to: "2028-12-31" });
+  test("accepts the last days of the year 9999, and refuses an assignee that is no id", async () => {
     await calendar({ from: "9999-12-20" });
-    const tooLong = await as.rep.GET("/api/appointments", {
-      params: { query: { from: "2028-01-01", to: "2029-01-02" } },
-    });
-    expect(problemOf(tooLong, 400, "validation_failed")).toMatchObject([{ parameter: "to" }]);
     const wrong = await as.rep.GET("/api/appointments", { params: { query: { assignedToUserId: "x" } } });
     expect(problemOf(wrong, 400, "validation_failed")).toMatchObject([{ parameter: "assignedToUserId" }]);
   });

@@ -1,7 +1,4 @@
-/**
- * Tests the notes, appointments and status changes of a prospect. A list of prospects must not read these records. A prospect may have only
- * a limited number of them. No request may read deleted ones.
- */
+/** Tests that a prospect has a limited number of notes, appointments and status changes, and that lists do not read them. */
 import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -16,15 +13,7 @@ import { readProspect } from "#shared/prospects/read.ts";
 import { prospectItem, storedProspect } from "#shared/prospects/stored.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
-import {
-  createAppointment,
-  createNote,
-  createProspect,
-  createStatus,
-  deleteAppointment,
-  deleteNote,
-  updateProspect,
-} from "../harness/verbs.ts";
+import * as verbs from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
@@ -38,7 +27,7 @@ async function withProspects(count: number): Promise<{ company: Company; context
   const context = newFunction();
   const company = await newCompany(context);
   const ids: number[] = [];
-  for (let i = 0; i < count; i++) ids.push((await createProspect(context, company.caller, { name: `n${i}` })).id);
+  for (let i = 0; i < count; i++) ids.push((await verbs.createProspect(context, company.caller, { name: `n${i}` })).id);
   return { company, context, ids };
 }
 
@@ -81,11 +70,11 @@ test("notes are listed newest first with any ids and any pages", async () => {
   const [id = 0, other = 0] = ids;
   // Each function takes ids from its own block of 128 ids, so a later note can have a lower id.
   const [first, second] = [newFunction(), newFunction()];
-  await createNote(second, company.caller, other, { body: "on another" });
+  await verbs.createNote(second, company.caller, other, { body: "on another" });
   const bodies: string[] = [];
   for (let i = 0; i < 7; i++) {
     now.ms += 1_000;
-    await createNote(i % 2 === 0 ? first : second, company.caller, id, { body: `${i}` });
+    await verbs.createNote(i % 2 === 0 ? first : second, company.caller, id, { body: `${i}` });
     bodies.unshift(`${i}`);
   }
   db.plan((operation) => (operation === "Query" ? { kind: "ask", change: (asked) => ({ ...asked, Limit: 1 }) } : pass));
@@ -102,18 +91,18 @@ test("a prospect accepts 5 000 notes, and one more after a deletion", async () =
   const { company, context, ids } = await withProspects(1);
   const [id = 0] = ids;
   const key = attachedKeys.noteCount(company.caller.companyId, id);
-  const first = await createNote(context, company.caller, id, { body: "first" });
+  const first = await verbs.createNote(context, company.caller, id, { body: "first" });
   await context.table.write({ update: key, change: { set: { notes: limits.notesPerProspect - 2 } } });
   const made = await Promise.allSettled(
-    Array.from({ length: 6 }, () => createNote(newFunction(), company.caller, id, { body: "new" })),
+    Array.from({ length: 6 }, () => verbs.createNote(newFunction(), company.caller, id, { body: "new" })),
   );
   expect(made.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
   for (const one of made) if (one.status === "rejected") expect(one.reason).toMatchObject(conflict);
-  await deleteNote(context, company.caller, first.id);
-  await createNote(context, company.caller, id, { body: "in its place" });
-  await expect(createNote(context, company.caller, id, { body: "new" })).rejects.toMatchObject(conflict);
+  await verbs.deleteNote(context, company.caller, first.id);
+  await verbs.createNote(context, company.caller, id, { body: "in its place" });
+  await expect(verbs.createNote(context, company.caller, id, { body: "new" })).rejects.toMatchObject(conflict);
   expect(await Array.fromAsync(listNotes(context, company.caller, id))).toHaveLength(3);
-  await expect(createNote(context, company.caller, 2 ** 40, { body: "on nothing" })).rejects.toMatchObject({
+  await expect(verbs.createNote(context, company.caller, 2 ** 40, { body: "on nothing" })).rejects.toMatchObject({
     code: "not_found",
   });
 });
@@ -122,14 +111,14 @@ test("a prospect accepts 500 appointments, and one more after a deletion; delete
   const { company, context, ids } = await withProspects(1);
   const [id = 0] = ids;
   const { companyId } = company.caller;
-  const make = () => createAppointment(context, company.caller, id, { title: "t", startAt: at(1) });
+  const make = () => verbs.createAppointment(context, company.caller, id, { title: "t", startAt: at(1) });
   const made = await make();
   const units = async () => (await metered(() => readProspect(context, company.caller, id))).usage.readUnits;
   const before = await units();
   const notes = "x".repeat(10_000);
   for (let i = 0; i < 5; i++) {
-    const gone = await createAppointment(context, company.caller, id, { title: "t", startAt: at(i), notes });
-    await deleteAppointment(context, company.caller, gone.id);
+    const gone = await verbs.createAppointment(context, company.caller, id, { title: "t", startAt: at(i), notes });
+    await verbs.deleteAppointment(context, company.caller, gone.id);
   }
   expect(await units()).toBe(before);
   const prospect = storedProspect(await context.table.get(keys.prospect(companyId, id)));
@@ -140,7 +129,7 @@ test("a prospect accepts 500 appointments, and one more after a deletion; delete
   }));
   await context.table.transact(agendaWrites(prospect, prospect, full));
   await expect(make()).rejects.toMatchObject(conflict);
-  await deleteAppointment(context, company.caller, made.id);
+  await verbs.deleteAppointment(context, company.caller, made.id);
   await make();
   await expect(make()).rejects.toMatchObject(conflict);
 });
@@ -150,10 +139,11 @@ test("the status of a prospect may change 5 000 times, and the history has every
   const [id = 0] = ids;
   const { companyId } = company.caller;
   const statuses = [
-    await createStatus(context, companyId, { value: "A" }),
-    await createStatus(context, companyId, { value: "B" }),
+    await verbs.createStatus(context, companyId, { value: "A" }),
+    await verbs.createStatus(context, companyId, { value: "B" }),
   ];
-  const change = (i: number) => updateProspect(context, company.caller, id, { currentStatusId: statuses[i % 2]?.id });
+  const change = (i: number) =>
+    verbs.updateProspect(context, company.caller, id, { currentStatusId: statuses[i % 2]?.id });
   for (let i = 0; i < 5; i++) await change(i);
   const { statusHistory } = await readProspect(context, company.caller, id);
   expect(statusHistory.map(({ status }) => status?.value)).toEqual(["A", "B", "A", "B", "A"]);
@@ -165,5 +155,5 @@ test("the status of a prospect may change 5 000 times, and the history has every
   });
   await change(5);
   await expect(change(6)).rejects.toMatchObject(conflict);
-  await updateProspect(context, company.caller, id, { name: "other fields change still" });
+  await verbs.updateProspect(context, company.caller, id, { name: "other fields change still" });
 });

@@ -1,8 +1,4 @@
-/**
- * Tests the calendar. It must contain exactly the appointments of the prospects that the user sees. For a user who sees only assigned
- * prospects, the appointments of other prospects must cost no read units. For this, the service reads agendas: an agenda is a row with the
- * appointment times of one prospect.
- */
+/** Tests that the calendar has exactly the appointments that a user sees, and that a rep pays no read units for those of others. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -13,14 +9,7 @@ import { CalendarQuery, listAppointments } from "#shared/prospects/calendar.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { sized } from "../harness/tier.ts";
-import {
-  createAppointment,
-  createProspect,
-  deleteAppointment,
-  deleteProspect,
-  updateAppointment,
-  updateProspect,
-} from "../harness/verbs.ts";
+import * as verbs from "../harness/verbs.ts";
 import { addRep, type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
@@ -51,8 +40,8 @@ test("neither other reps' appointments nor past ones cost a rep anything", async
   const { caller } = company;
   const [mine, theirs] = reps;
   const add = async (assignee: Caller, n: number): Promise<void> => {
-    const { id } = await createProspect(context, caller, { assignedToUserId: assignee.userId });
-    await createAppointment(context, caller, id, { title: "t", startAt: hour(n), notes: "x".repeat(2_000) });
+    const { id } = await verbs.createProspect(context, caller, { assignedToUserId: assignee.userId });
+    await verbs.createAppointment(context, caller, id, { title: "t", startAt: hour(n), notes: "x".repeat(2_000) });
   };
   for (let n = 0; n < 4; n++) await add(mine, n);
   const read = async () => (await metered(() => calendar(context, mine))).usage.readUnits;
@@ -105,7 +94,7 @@ test("the calendar has exactly the appointments of the user's prospects after an
       const model: Model = { prospects: new Map(), appointments: new Map() };
       for (let i = 0; i < 3; i++) {
         const assignedToUserId = owners[i] ?? null;
-        model.prospects.set((await createProspect(context, caller, { assignedToUserId })).id, assignedToUserId);
+        model.prospects.set((await verbs.createProspect(context, caller, { assignedToUserId })).id, assignedToUserId);
       }
       for (const todo of steps) await take(context, caller, model, todo, owners);
       for (const user of [caller, ...reps]) {
@@ -114,7 +103,7 @@ test("the calendar has exactly the appointments of the user's prospects after an
           expected(model, user),
         );
       }
-      for (const id of model.prospects.keys()) await deleteProspect(context, caller, id);
+      for (const id of model.prospects.keys()) await verbs.deleteProspect(context, caller, id);
       for (const user of [caller, ...reps]) expect(await calendar(context, user)).toEqual([]);
     }),
     { numRuns: sized({ short: 6, wide: 60 }) },
@@ -132,21 +121,21 @@ async function take(
   const id = nth(appointments, todo.which);
   if (todo.do === "make" && prospects.size > 0) {
     const startAt = hour(todo.hours);
-    const made = await createAppointment(context, caller, prospectId, { title: "t", startAt });
+    const made = await verbs.createAppointment(context, caller, prospectId, { title: "t", startAt });
     appointments.set(made.id, { prospectId, startAt });
   } else if (todo.do === "assign" && prospects.size > 0) {
     const assignedToUserId = owners[todo.to] ?? null;
-    await updateProspect(context, caller, prospectId, { assignedToUserId });
+    await verbs.updateProspect(context, caller, prospectId, { assignedToUserId });
     prospects.set(prospectId, assignedToUserId);
   } else if (todo.do === "hide" && prospects.size > 1) {
-    await deleteProspect(context, caller, prospectId);
+    await verbs.deleteProspect(context, caller, prospectId);
     prospects.delete(prospectId);
     for (const [each, on] of appointments) if (on.prospectId === prospectId) appointments.delete(each);
   } else if (todo.do === "move" && appointments.size > 0) {
-    await updateAppointment(context, caller, id, { startAt: hour(todo.hours) });
+    await verbs.updateAppointment(context, caller, id, { startAt: hour(todo.hours) });
     appointments.set(id, { prospectId: appointments.get(id)?.prospectId ?? 0, startAt: hour(todo.hours) });
   } else if (todo.do === "delete" && appointments.size > 0) {
-    await deleteAppointment(context, caller, id);
+    await verbs.deleteAppointment(context, caller, id);
     appointments.delete(id);
   }
 }
@@ -154,12 +143,12 @@ async function take(
 test("each appointment that is created during a reassignment is found by exactly one rep", async () => {
   const context = newFunction();
   const { company, reps } = await withReps(context);
-  const { id } = await createProspect(context, company.caller, { assignedToUserId: reps[0].userId });
+  const { id } = await verbs.createProspect(context, company.caller, { assignedToUserId: reps[0].userId });
   await Promise.all(
     Array.from({ length: 8 }, async (_, i) => {
       const own = newFunction();
-      await createAppointment(own, company.caller, id, { title: "t", startAt: hour(i % 2 === 0 ? i : 100 - i) });
-      await updateProspect(own, company.caller, id, { assignedToUserId: reps[i % 2]?.userId ?? null });
+      await verbs.createAppointment(own, company.caller, id, { title: "t", startAt: hour(i % 2 === 0 ? i : 100 - i) });
+      await verbs.updateProspect(own, company.caller, id, { assignedToUserId: reps[i % 2]?.userId ?? null });
     }),
   );
   const found = await Promise.all(reps.map((rep) => calendar(newFunction(), rep)));
@@ -174,11 +163,11 @@ test("an appointment that is moved out of the range after the calendar found it,
   const context = newFunction();
   const { company, reps } = await withReps(context);
   const [rep] = reps;
-  const { id: prospectId } = await createProspect(context, company.caller, { assignedToUserId: rep.userId });
-  const stays = await createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(2) });
-  const moves = await createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(1) });
+  const { id: prospectId } = await verbs.createProspect(context, company.caller, { assignedToUserId: rep.userId });
+  const stays = await verbs.createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(2) });
+  const moves = await verbs.createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(1) });
   const found = await listAppointments(context, rep, range);
-  await updateAppointment(context, company.caller, moves.id, { startAt: hour(500) });
+  await verbs.updateAppointment(context, company.caller, moves.id, { startAt: hour(500) });
   expect((await Array.fromAsync(found)).map(({ id }) => id)).toEqual([stays.id]);
 });
 
@@ -186,13 +175,13 @@ test("the time in an agenda's key never decreases, so a read in the order of the
   const context = newFunction();
   const { company, reps } = await withReps(context);
   const [rep] = reps;
-  const { id: prospectId } = await createProspect(context, company.caller, { assignedToUserId: rep.userId });
-  const { id } = await createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(100) });
+  const { id: prospectId } = await verbs.createProspect(context, company.caller, { assignedToUserId: rep.userId });
+  const { id } = await verbs.createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(100) });
   const places = () =>
     Array.fromAsync(context.table.query(attachedKeys.agendas(rep.companyId, rep.userId, hour(0))), ({ sk }) => sk);
   const before = await places();
   expect(before).toHaveLength(1);
-  await updateAppointment(context, company.caller, id, { startAt: hour(5) });
+  await verbs.updateAppointment(context, company.caller, id, { startAt: hour(5) });
   expect(await places()).toEqual(before);
   expect(await calendar(context, rep)).toMatchObject([{ id, startAt: hour(5) }]);
 });

@@ -196,7 +196,6 @@ describe("a value", () => {
   });
 });
 
-/** Returns the record without the fields that have no value. */
 const filledIn = (record: object): object =>
   Object.fromEntries(
     Object.entries(record).flatMap(([name, value]) => {

@@ -1,7 +1,4 @@
-/**
- * Tests the export with concurrent writes, with reads that return old data, and with failures of the table. Either the file must be
- * complete, or the connection must break, so that an incomplete file never looks complete.
- */
+/** Tests that an export is complete, or breaks the connection, beside writes, with stale reads and with failures of the table. */
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
 import { addImported } from "#shared/company-index/write/publish.ts";
@@ -43,7 +40,7 @@ async function exported(
 
 const names = (rows: readonly Record<string, string>[]) => rows.map(({ name }) => name);
 
-/** Creates a company with `count` demo prospects. The order of `ids` is the order of the list. */
+/** The order of `ids` is the order of the list. */
 async function demoCompany(
   count: number,
 ): Promise<Company & { readonly ids: readonly number[]; readonly bytes: number }> {

@@ -1,7 +1,4 @@
-/**
- * Tests that a prospect is found by a key or created: against a simple model, concurrently, after kills, and with prospects that the caller
- * may not see.
- */
+/** Tests that a prospect is found by a key or created: against a model, concurrently, after kills, and if it is not visible. */
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -17,15 +14,7 @@ import { listProspects } from "#shared/prospects/list/list.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { sized } from "../harness/tier.ts";
-import {
-  createNote,
-  createProspect,
-  createStatus,
-  deleteProspect,
-  findOrMake,
-  updateProspect,
-  updateStatus,
-} from "../harness/verbs.ts";
+import * as verbs from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
@@ -84,7 +73,7 @@ test("in any sequence, a call finds exactly what a filter over all visible prosp
       const { owner, rep } = await newTeam();
       const here = context();
       let model: Modelled[] = [];
-      const modelled = (prospect: Awaited<ReturnType<typeof createProspect>>): Modelled => ({
+      const modelled = (prospect: Awaited<ReturnType<typeof verbs.createProspect>>): Modelled => ({
         ...prospect,
         assignee: prospect.assignedTo?.id ?? null,
       });
@@ -93,23 +82,24 @@ test("in any sequence, a call finds exactly what a filter over all visible prosp
         const caller = who === 0 ? owner : rep;
         const fields = { ...keysOf[by](by === "emailAddress" ? key.trim() : key), name: `n${i}` };
         const chosen = model[target];
-        if (kind === "create") model.push(modelled(await createProspect(here, caller, fields)));
+        if (kind === "create") model.push(modelled(await verbs.createProspect(here, caller, fields)));
         if (chosen !== undefined && kind === "delete") {
-          await deleteProspect(here, owner, chosen.id);
+          await verbs.deleteProspect(here, owner, chosen.id);
           model = model.filter((one) => one !== chosen);
         }
         if (chosen !== undefined && (kind === "assign" || kind === "rename")) {
           const assignedToUserId = who === 0 ? null : rep.userId;
           const patch = kind === "assign" ? { assignedToUserId } : fields;
-          const changed = modelled(await updateProspect(here, owner, chosen.id, patch));
+          const changed = modelled(await verbs.updateProspect(here, owner, chosen.id, patch));
           model = model.map((one) => (one === chosen ? changed : one));
         }
-        if (chosen !== undefined && kind === "note") await createNote(here, owner, chosen.id, { body: "a@x.test aa" });
+        if (chosen !== undefined && kind === "note")
+          await verbs.createNote(here, owner, chosen.id, { body: "a@x.test aa" });
         if (kind !== "find") continue;
         const wanted = normal(by, fields[by] ?? null);
         const visible = model.filter(({ assignee }) => who === 0 || assignee === rep.userId);
         const matches = visible.filter((one) => normal(by, one[by]) === wanted);
-        const { answer, ...got } = await outcomeOf(findOrMake(here, caller, { matchBy: by, onMatch }, fields));
+        const { answer, ...got } = await outcomeOf(verbs.findOrMake(here, caller, { matchBy: by, onMatch }, fields));
         if (matches.length > 1) {
           expect(got).toEqual({ kind: "several", ids: matches.map(({ id }) => id).sort((a, b) => b - a) });
           continue;
@@ -127,7 +117,7 @@ test("in any sequence, a call finds exactly what a filter over all visible prosp
   );
 });
 
-async function outcomeOf(work: ReturnType<typeof findOrMake>) {
+async function outcomeOf(work: ReturnType<typeof verbs.findOrMake>) {
   const done = await outcome(work);
   return { ...done, answer: done.kind === "several" ? undefined : await work };
 }
@@ -138,7 +128,7 @@ test.each(["sourceId", "emailAddress", "clientRecordId"] as const)(
     const { owner, rep } = await newTeam();
     const body = { sourceId: "s-1", emailAddress: "a@x.test", clientRecordId: randomUUID() };
     const calls = Array.from({ length: 20 }, () =>
-      outcome(findOrMake(context(), owner, { matchBy }, { [matchBy]: body[matchBy] })),
+      outcome(verbs.findOrMake(context(), owner, { matchBy }, { [matchBy]: body[matchBy] })),
     );
     const done = await Promise.all(calls);
     expect(new Set(done.map(({ ids }) => ids.join())).size).toBe(1);
@@ -146,7 +136,7 @@ test.each(["sourceId", "emailAddress", "clientRecordId"] as const)(
     expect(done.filter(({ kind }) => kind === "found")).toHaveLength(19);
     if (matchBy === "clientRecordId") return;
     const others = Array.from({ length: 20 }, (_, i) =>
-      outcome(findOrMake(context(), i % 2 === 0 ? owner : rep, { matchBy }, { [matchBy]: `b${body[matchBy]}` })),
+      outcome(verbs.findOrMake(context(), i % 2 === 0 ? owner : rep, { matchBy }, { [matchBy]: `b${body[matchBy]}` })),
     );
     // The owner sees the prospect of the representative too. If the owner and the representative have each made one, the owner gets a
     // conflict that names both. There are therefore at most two ids.
@@ -167,10 +157,10 @@ test.each(["sourceId", "clientRecordId"] as const)(
         return number >= kill ? { kind: "hang" } : pass;
       });
       const faulty = contextOn(db.table);
-      const work = findOrMake(faulty, owner, { matchBy }, body).then(() => false);
+      const work = verbs.findOrMake(faulty, owner, { matchBy }, body).then(() => false);
       const isKilled = await Promise.race([work, begun.promise]);
       db.plan(() => pass);
-      const [one, two] = await Promise.all([0, 1].map(() => findOrMake(context(), owner, { matchBy }, body)));
+      const [one, two] = await Promise.all([0, 1].map(() => verbs.findOrMake(context(), owner, { matchBy }, body)));
       expect(one?.id).toBe(two?.id);
       expect((await listProspects(context(), owner, all)).total).toBe(1);
       if (!isKilled) {
@@ -189,12 +179,14 @@ test.each(["sourceId", "emailAddress"] as const)(
       unseen: { sourceId: "s-1", emailAddress: "a1@x.test" },
       unknown: { sourceId: "s-2", emailAddress: "a2@x.test" },
     };
-    await findOrMake(context(), owner, { matchBy }, { [matchBy]: value.unseen[matchBy] });
+    await verbs.findOrMake(context(), owner, { matchBy }, { [matchBy]: value.unseen[matchBy] });
     const here = context();
-    await findOrMake(here, rep, { matchBy }, { [matchBy]: "warm@x.test" });
+    await verbs.findOrMake(here, rep, { matchBy }, { [matchBy]: "warm@x.test" });
     const costs = await Promise.all(
       [value.unknown, value.unseen].map(async (key) => {
-        const { result, usage } = await metered(() => findOrMake(here, rep, { matchBy }, { [matchBy]: key[matchBy] }));
+        const { result, usage } = await metered(() =>
+          verbs.findOrMake(here, rep, { matchBy }, { [matchBy]: key[matchBy] }),
+        );
         return { isFound: isFound(result), assignee: result.assignedTo?.id, ...usage };
       }),
     );
@@ -206,14 +198,15 @@ test("a conflict names at most twenty prospects, the newest first", async () => 
   const { owner } = await newTeam();
   const here = context();
   const ids: number[] = [];
-  for (let i = 0; i <= limits.conflictingIds; i++) ids.push((await createProspect(here, owner, { sourceId: "s" })).id);
-  const { ids: named } = await outcome(findOrMake(here, owner, { matchBy: "sourceId" }, { sourceId: "s" }));
+  for (let i = 0; i <= limits.conflictingIds; i++)
+    ids.push((await verbs.createProspect(here, owner, { sourceId: "s" })).id);
+  const { ids: named } = await outcome(verbs.findOrMake(here, owner, { matchBy: "sourceId" }, { sourceId: "s" }));
   expect(named).toEqual(ids.toReversed().slice(0, limits.conflictingIds));
 });
 
 const disturbances = {
-  deleted: (owner: Caller, id: number) => deleteProspect(context(), owner, id),
-  changed: (owner: Caller, id: number) => updateProspect(context(), owner, id, { sourceId: "t" }),
+  deleted: (owner: Caller, id: number) => verbs.deleteProspect(context(), owner, id),
+  changed: (owner: Caller, id: number) => verbs.updateProspect(context(), owner, id, { sourceId: "t" }),
 };
 
 test.each(
@@ -222,14 +215,14 @@ test.each(
   ),
 )("a prospect that is $kind after the search is not found, with onMatch=$onMatch", async ({ kind, onMatch }) => {
   const { owner } = await newTeam();
-  const { id } = await createProspect(context(), owner, { sourceId: "s", name: "A" });
+  const { id } = await verbs.createProspect(context(), owner, { sourceId: "s", name: "A" });
   let reads = 0;
   db.plan((operation) =>
     // The first GetItem reads the claim, a row that lets only one call create a prospect for the key. The second one reads the prospect
     // that the search has found.
     operation === "GetItem" && ++reads === 2 ? { kind: "early", meanwhile: () => disturbances[kind](owner, id) } : pass,
   );
-  const made = await findOrMake(
+  const made = await verbs.findOrMake(
     contextOn(db.table),
     owner,
     { matchBy: "sourceId", onMatch },
@@ -246,7 +239,7 @@ test.each(
 
 test("a prospect whose claim is visible before the index shows it is found", async () => {
   const { owner } = await newTeam();
-  const { id } = await findOrMake(context(), owner, { matchBy: "sourceId" }, { sourceId: "s" });
+  const { id } = await verbs.findOrMake(context(), owner, { matchBy: "sourceId" }, { sourceId: "s" });
   let searches = 0;
   // The first search finds no unflushed entries, as if the claim of the creation were already visible and its index entry not yet.
   db.plan((operation, _, body) =>
@@ -257,7 +250,7 @@ test("a prospect whose claim is visible before the index shows it is found", asy
         }
       : pass,
   );
-  const again = await findOrMake(contextOn(db.table), owner, { matchBy: "sourceId" }, { sourceId: "s" });
+  const again = await verbs.findOrMake(contextOn(db.table), owner, { matchBy: "sourceId" }, { sourceId: "s" });
   expect(again.id).toBe(id);
 });
 
@@ -268,37 +261,37 @@ const nothing = (values: unknown): object =>
 test("concurrent calls with a key and a client id find the one prospect", async () => {
   const { owner } = await newTeam();
   const body = { sourceId: "s", clientRecordId: randomUUID() };
-  const calls = Array.from({ length: 10 }, () => findOrMake(context(), owner, { matchBy: "sourceId" }, body));
+  const calls = Array.from({ length: 10 }, () => verbs.findOrMake(context(), owner, { matchBy: "sourceId" }, body));
   expect(new Set((await Promise.all(calls)).map(({ id }) => id)).size).toBe(1);
 });
 
 test("a call by client id reads the names again if another function has changed them", async () => {
   const { owner } = await newTeam();
   const here = contextOn(db.table);
-  const { id: currentStatusId } = await createStatus(context(), owner.companyId, { value: "S" });
-  await createProspect(here, owner, { currentStatusId });
-  await updateStatus(context(), owner.companyId, currentStatusId, { color: "#123456" });
+  const { id: currentStatusId } = await verbs.createStatus(context(), owner.companyId, { value: "S" });
+  await verbs.createProspect(here, owner, { currentStatusId });
+  await verbs.updateStatus(context(), owner.companyId, currentStatusId, { color: "#123456" });
   db.plan(() => pass);
   const body = { clientRecordId: randomUUID(), currentStatusId };
-  expect(isFound(await findOrMake(here, owner, { matchBy: "clientRecordId" }, body))).toBe(false);
+  expect(isFound(await verbs.findOrMake(here, owner, { matchBy: "clientRecordId" }, body))).toBe(false);
   expect(db.calls.filter((operation) => operation === "TransactWriteItems").length).toBeLessThanOrEqual(2);
 });
 
 test("an address in a note of more than a hundred prospects is no match", async () => {
   const { owner } = await newTeam();
   const here = context();
-  const { id } = await createProspect(here, owner, { emailAddress: "a@x.test" });
+  const { id } = await verbs.createProspect(here, owner, { emailAddress: "a@x.test" });
   for (let i = 0; i < 101; i++) {
-    const other = await createProspect(here, owner, {});
-    await createNote(here, owner, other.id, { body: "a@x.test" });
+    const other = await verbs.createProspect(here, owner, {});
+    await verbs.createNote(here, owner, other.id, { body: "a@x.test" });
   }
-  expect((await findOrMake(here, owner, { matchBy: "emailAddress" }, { emailAddress: "A@x.test" })).id).toBe(id);
+  expect((await verbs.findOrMake(here, owner, { matchBy: "emailAddress" }, { emailAddress: "A@x.test" })).id).toBe(id);
 });
 
 test("a user who sees only assigned prospects cannot give a prospect to somebody else by a key", async () => {
   const { owner, rep } = await newTeam();
   const body = { sourceId: "s", assignedToUserId: owner.userId };
-  await expect(findOrMake(context(), rep, { matchBy: "sourceId" }, body)).rejects.toMatchObject({
+  await expect(verbs.findOrMake(context(), rep, { matchBy: "sourceId" }, body)).rejects.toMatchObject({
     faults: [{ pointer: "/assignedToUserId" }],
   });
 });
@@ -308,8 +301,8 @@ test("a call whose transaction is committed before it is killed has made the one
   db.plan((operation) =>
     operation === "TransactWriteItems" ? { kind: "late", meanwhile: () => new Promise(() => undefined) } : pass,
   );
-  void findOrMake(contextOn(db.table), owner, { matchBy: "sourceId" }, { sourceId: "s" });
+  void verbs.findOrMake(contextOn(db.table), owner, { matchBy: "sourceId" }, { sourceId: "s" });
   await expect.poll(async () => (await listProspects(context(), owner, all)).total).toBe(1);
   db.plan(() => pass);
-  expect(isFound(await findOrMake(context(), owner, { matchBy: "sourceId" }, { sourceId: "s" }))).toBe(true);
+  expect(isFound(await verbs.findOrMake(context(), owner, { matchBy: "sourceId" }, { sourceId: "s" }))).toBe(true);
 });

@@ -1,7 +1,4 @@
-/**
- * Tests the list of prospects over HTTP: page sizes, and filters that are ignored or match nothing. Refused parameters are in
- * test/http/bad-input.api.test.ts.
- */
+/** Tests the list of prospects over HTTP: page sizes, and filters that are ignored or match nothing. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { operations } from "../../docs/client/api.ts";

@@ -1,7 +1,4 @@
-/**
- * Tests the checks of a new note. They use the state of the prospect when the note is written, although the prospect may have changed since
- * it was read.
- */
+/** Tests that the checks of a new note use the prospect's state at the time of the write, and not that of an earlier read. */
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";

@@ -1,7 +1,4 @@
-/**
- * Tests notes over HTTP. Who may reach them is in test/http/matrix.api.test.ts, changes are in patch.api.test.ts and deletions in
- * lists.api.test.ts beside it.
- */
+/** Tests notes over HTTP. Who may reach them is in test/http/matrix.api.test.ts. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { at } from "../harness/client.ts";

@@ -1,7 +1,4 @@
-/**
- * Tests the prospects of a page. They must have all documented fields and no others. To save time, the service validates only one in 64 of
- * them.
- */
+/** Tests that the prospects of a page have all documented fields and no others, although the service validates only one in 64. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as keys from "#shared/db/keys.ts";

@@ -1,6 +1,4 @@
-/**
- * Tests map pins and large answers over HTTP. An answer must be complete, streamed, and gzipped if the client accepts gzip.
- */
+/** Tests that map pins and large answers over HTTP are complete, and gzipped only if the client accepts gzip. */
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";

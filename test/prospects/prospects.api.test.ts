@@ -1,7 +1,4 @@
-/**
- * Tests prospects over HTTP: fields and status history. Who reaches a record is in test/http/matrix.api.test.ts, and patches are in
- * patch.api.test.ts beside it.
- */
+/** Tests prospects over HTTP: fields and status history. Who reaches a record is in test/http/matrix.api.test.ts. */
 import { describe, expect, test } from "vitest";
 import type { ProspectPatch } from "../../docs/client/api.ts";
 import { at, type Client } from "../harness/client.ts";

@@ -1,7 +1,4 @@
-/**
- * Tests the read and write units of creating and changing a prospect. A PATCH uses cached names of users, statuses and tags, and reads only
- * their version number. A create costs two write units for each row and for each condition check in its transaction.
- */
+/** Tests the units of creating and changing a prospect. In a transaction, each row and each condition check costs two write units. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -10,17 +7,7 @@ import type { NewProspect } from "#shared/prospects/input.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import {
-  createNote,
-  createProspect,
-  createStatus,
-  createTag,
-  deactivateStatus,
-  setTags,
-  updateProspect,
-  updateStatus,
-  updateTag,
-} from "../harness/verbs.ts";
+import * as verbs from "../harness/verbs.ts";
 import { addRep, type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 let db: FaultyDynamoDb;
@@ -39,28 +26,28 @@ beforeAll(async () => {
   }
   statusIds = [...(await loadDictionary(one.table, companyId)).statuses.keys()];
   // This create loads ids and names into memory, so that the measured creates do not include the cost of loading them.
-  await createProspect(one, company.caller, { currentStatusId: statusIds[0], address });
+  await verbs.createProspect(one, company.caller, { currentStatusId: statusIds[0], address });
 });
 afterAll(() => db.stop());
 
 test("a warm patch reads the prospect and the version of the names, in one round trip", async () => {
   const { caller, repId } = company;
   const [from, to] = statusIds;
-  const { id } = await createProspect(one, caller, { currentStatusId: from });
+  const { id } = await verbs.createProspect(one, caller, { currentStatusId: from });
   const patch = { currentStatusId: to, assignedToUserId: repId, assignedByUserId: caller.userId };
-  const { usage } = await metered(() => updateProspect(one, caller, id, patch));
+  const { usage } = await metered(() => verbs.updateProspect(one, caller, id, patch));
   expect(usage).toMatchObject({ readUnits: 2, writeUnits: 6, rounds: 2 });
-  const unchanged = await metered(() => updateProspect(one, caller, id, {}));
+  const unchanged = await metered(() => verbs.updateProspect(one, caller, id, {}));
   expect(unchanged.usage).toMatchObject({ readUnits: 2, writeUnits: 0, rounds: 1 });
 });
 
 test("setting tags, creating a note and reading one prospect read only the version of the names, as a patch does, and a note also its prospect", async () => {
   const { caller } = company;
-  const { id } = await createProspect(one, caller, {});
+  const { id } = await verbs.createProspect(one, caller, {});
   await readProspect(one, caller, id);
-  const tags = await metered(() => setTags(one, caller, id, { tagIds: [] }));
+  const tags = await metered(() => verbs.setTags(one, caller, id, { tagIds: [] }));
   expect(tags.usage).toMatchObject({ readUnits: 2, rounds: 1 });
-  const note = await metered(() => createNote(one, caller, id, { body: "Call back" }));
+  const note = await metered(() => verbs.createNote(one, caller, id, { body: "Call back" }));
   expect(note.usage).toMatchObject({ readUnits: 1.5, rounds: 2 });
   const detail = await metered(() => readProspect(one, caller, id));
   expect(detail.usage).toMatchObject({ readUnits: 4, rounds: 1 });
@@ -70,27 +57,27 @@ test("a patch neither writes nor shows a name that another function has changed"
   const { caller } = company;
   const { companyId } = caller;
   const [kept, status] = [
-    await createStatus(one, companyId, { value: "Kept" }),
-    await createStatus(one, companyId, { value: "Old" }),
+    await verbs.createStatus(one, companyId, { value: "Kept" }),
+    await verbs.createStatus(one, companyId, { value: "Old" }),
   ];
-  const tag = await createTag(one, companyId, { value: "Old tag" });
-  const { id } = await createProspect(one, caller, { currentStatusId: kept.id });
-  await setTags(one, caller, id, { tagIds: [tag.id] });
+  const tag = await verbs.createTag(one, companyId, { value: "Old tag" });
+  const { id } = await verbs.createProspect(one, caller, { currentStatusId: kept.id });
+  await verbs.setTags(one, caller, id, { tagIds: [tag.id] });
 
-  await updateStatus(other, companyId, status.id, { value: "Renamed" });
-  await updateStatus(other, companyId, kept.id, { value: "Kept, renamed".replace(",", "") });
-  await updateTag(other, companyId, tag.id, { value: "Renamed tag" });
-  const shown = await updateProspect(one, caller, id, { currentStatusId: status.id });
+  await verbs.updateStatus(other, companyId, status.id, { value: "Renamed" });
+  await verbs.updateStatus(other, companyId, kept.id, { value: "Kept, renamed".replace(",", "") });
+  await verbs.updateTag(other, companyId, tag.id, { value: "Renamed tag" });
+  const shown = await verbs.updateProspect(one, caller, id, { currentStatusId: status.id });
   expect(shown).toMatchObject({ currentStatus: { value: "Renamed" }, tags: [{ tag: { value: "Renamed tag" } }] });
   const [change] = (await readProspect(other, caller, id)).statusHistory;
   expect(change).toMatchObject({ status: { value: "Renamed" }, previousStatus: { value: "Kept renamed" } });
 
-  await deactivateStatus(other, companyId, kept.id);
-  await expect(updateProspect(one, caller, id, { currentStatusId: kept.id })).rejects.toMatchObject({
+  await verbs.deactivateStatus(other, companyId, kept.id);
+  await expect(verbs.updateProspect(one, caller, id, { currentStatusId: kept.id })).rejects.toMatchObject({
     faults: [{ pointer: "/currentStatusId", code: "invalid_reference" }],
   });
-  const late = await createStatus(other, companyId, { value: "New elsewhere" });
-  expect(await updateProspect(one, caller, id, { currentStatusId: late.id })).toMatchObject({
+  const late = await verbs.createStatus(other, companyId, { value: "New elsewhere" });
+  expect(await verbs.updateProspect(one, caller, id, { currentStatusId: late.id })).toMatchObject({
     currentStatus: { value: "New elsewhere" },
   });
 });
@@ -123,6 +110,6 @@ const creates: [what: string, input: () => NewProspect, writeUnits: number][] = 
 ];
 
 test.each(creates)("the cost of a create with %s", async (_, input, writeUnits) => {
-  const { usage } = await metered(() => createProspect(one, company.caller, input()));
+  const { usage } = await metered(() => verbs.createProspect(one, company.caller, input()));
   expect(usage).toMatchObject({ writeUnits, rounds: 1 });
 });
