@@ -98,10 +98,7 @@ test("pages near a point have the nearest matches first, and of equally distant 
 
 const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, -45, 0, 33.448, 45, 90));
 const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, -90, 0, 90, 180));
-/**
- * Bounding boxes of any size, and small bounding boxes. The west edge may have a greater longitude than the east edge, because a box may
- * cross the 180th meridian.
- */
+/** A box may cross the 180th meridian. The longitude of its west edge is then greater than that of its east edge. */
 const box: fc.Arbitrary<Box> = fc.oneof(
   fc.tuple(lng, lat, lng, lat).map(([a, b, c, d]): Box => [a, Math.min(b, d), c, Math.max(b, d)]),
   fc

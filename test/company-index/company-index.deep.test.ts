@@ -1,7 +1,4 @@
-/**
- * Tests of the company's search index on a real table. Each request must find exactly the records that were written. While the requests are
- * sent, the index is also flushed and merged. Some of these flushes and merges are killed at an arbitrary call, and some are repeated.
- */
+/** Tests that each read of the company index finds exactly the written records, beside flushes and merges, and after kills of these. */
 import type { DynamoDBRecord } from "aws-lambda";
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -11,8 +8,9 @@ import { flushStream } from "#shared/company-index/write/flush-stream.ts";
 import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
 import * as keys from "#shared/db/keys.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass, serverError, throttle } from "../harness/faulty-dynamodb.ts";
+import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { deaths, killedAt, killPoints } from "../harness/kills.ts";
+import { sized } from "../harness/tier.ts";
 import { indexInHand, pieceOf } from "./damage.ts";
 import { expectNoOrphans, findIn, type IndexedCompany, indexedCompanies } from "./indexed-company.ts";
 import { savepoint } from "./savepoint.ts";
@@ -30,10 +28,7 @@ interface Scene {
 
 const newScene = (): Scene => ({ company: newCompany(), ids: [] });
 
-/**
- * Creates eight prospects and a note, changes four prospects, and changes or removes the last note. With every third seed, also removes a
- * prospect.
- */
+/** Creates eight prospects and a note, and changes earlier records. With every third seed, also removes a prospect. */
 async function change(scene: Scene, seed: number): Promise<void> {
   const { company, ids, note } = scene;
   for (let i = 0; i < 8; i++) ids.push(await company.create(seed * 100 + i));
@@ -56,10 +51,7 @@ async function expectClean(company: IndexedCompany): Promise<void> {
   await expectNoOrphans(db, company.id);
 }
 
-/**
- * Yields a company whose unflushed entries `db.table` reads in pages of two. After the first page, another flush runs, the next time after
- * the second page, and so on.
- */
+/** Reads the unflushed entries by `db.table` in pages of two. After one of the pages, each time the next one, another flush runs. */
 async function* flushedBetweenPages(): AsyncGenerator<IndexedCompany> {
   const scene = newScene();
   const { company } = scene;
@@ -96,6 +88,19 @@ describe("reads", () => {
     await expectFound();
     await company.expectListsExact();
     await expectClean(company);
+  });
+
+  test("stay exact after many writes without a flush", { tags: "sized" }, async () => {
+    const count = sized({ short: 1_000, wide: 10_000 });
+    const company = newCompany();
+    await company.createMany(count);
+    expect(await unflushedOf(company)).toHaveLength(count);
+    const warm = openCompanyIndex(db.direct);
+    await company.expectListsExact(db.direct, warm);
+    await flushAll(company);
+    await company.expectListsExact(db.direct, warm);
+    await company.expectListsExact();
+    expect(await unflushedOf(company)).toEqual([]);
   });
 
   test("that start before a flush and end after it find everything", async () => {
@@ -241,21 +246,6 @@ describe("a flush", () => {
       await flushAll(company, db.table);
       await company.expectListsExact();
     }
-  });
-
-  test("survives throttling and partial batches", async () => {
-    const scene = newScene();
-    for (let seed = 0; seed < 3; seed++) {
-      await change(scene, seed);
-      db.plan((operation, number) => {
-        if (number % 5 === 0) return throttle;
-        return operation.startsWith("Batch") && number % 5 === 1 ? { kind: "part", share: 0.4 } : pass;
-      });
-      await flushAll(scene.company, db.table);
-    }
-    db.plan(() => pass);
-    await scene.company.expectListsExact();
-    await expectClean(scene.company);
   });
 });
 

@@ -1,7 +1,4 @@
-/**
- * Tests the most important property of the company's search index: after any sequence of writes, flushes and merges, a request finds the
- * same total, ids and order as a plain filter over the records.
- */
+/** Tests that after any writes, flushes and merges, a request finds the same total, ids and order as a plain filter over the records. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
@@ -92,10 +89,7 @@ function flush(model: Model): void {
   model.noteEntries = [];
 }
 
-/**
- * Models a merge of parts. The service merges only after the flush has deleted all its entries, so this function does nothing if such
- * entries are left.
- */
+/** Models a merge of parts. The service merges only after the flush has deleted all its entries. */
 function merge(model: Model, from: number, count: number): void {
   if (model.leftover.entries.length + model.leftover.noteEntries.length > 0) return;
   const chosen = model.parts.slice(from, from + count);

@@ -1,7 +1,4 @@
-/**
- * Damages a company's search index in ways that the service itself never causes. The check `verify` must find each damage, and a rebuild
- * must repair it.
- */
+/** Damages a company index in ways that the service itself never causes. `verify` must find each damage, and a rebuild must repair it. */
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import {
   type Head,
@@ -38,10 +35,6 @@ export async function indexInHand(table: Table, companyId: number): Promise<Inde
   return { table, companyId, head, manifest, oldest, newest, segment };
 }
 
-/**
- * Makes `parts` the current parts of the index, and writes the manifest of each part. A part holds sorted entries that one flush or merge
- * wrote.
- */
 export async function putManifest({ table, companyId, head }: IndexInHand, parts: readonly Part[]): Promise<void> {
   await table.batchPut([...new Set(parts)].map((part) => partManifestItem(companyId, part, 0, [])));
   const manifest = parts.map(({ id }) => id);

@@ -1,7 +1,4 @@
-/**
- * Tests that a filter finds the same rows in a stored segment of the search index and among entries that no flush has stored yet. The
- * service searches them with different code: a segment column by column, and entries one by one.
- */
+/** Tests that a filter finds the same rows in a stored segment, column by column, and among unflushed entries, one by one. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { circleArea, emptyArea, polygonArea } from "#shared/company-index/areas.ts";

@@ -1,7 +1,4 @@
-/**
- * Tests writes of two processes to the same row at the same time: to the head row of the search index, and to the row with the request for
- * a later flush. A late write must not replace a newer state.
- */
+/** Tests concurrent writes of the head row of the company index and of a request for a flush: a late write replaces no newer state. */
 import { expect, test } from "vitest";
 import { moveHead, readHead } from "#shared/company-index/manifest.ts";
 import {

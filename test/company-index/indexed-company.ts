@@ -1,6 +1,6 @@
 /**
  * A company for tests. Its prospects and notes are written as the service writes them, so a test can compare what the company index finds
- * with the rows in the table.
+ * with the rows in the table. Each write needs the version number of the record's previous write, so it must wait for that write.
  */
 import { expect } from "vitest";
 import type { Criteria } from "#shared/company-index/criteria.ts";
@@ -16,7 +16,6 @@ import { noteDelta, prospectDelta } from "#shared/company-index/write/entries.ts
 import { flush } from "#shared/company-index/write/flush.ts";
 import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
-import type { Write } from "#shared/db/expression.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -38,20 +37,10 @@ export interface Staged {
   readonly noteOfA: number;
 }
 
-/**
- * A company for tests. Wait for each write of a record before you start the record's next write, because that write needs the version
- * number of the previous one.
- */
 export class IndexedCompany {
   readonly id: number;
   readonly table: Table;
   readonly #ids: Ids;
-  /**
-   * Counts for each prospect the writes that have started and the writes that have ended. Writes of the prospect's notes count too. If the
-   * two numbers differ, a write is running.
-   */
-  readonly #begun = new Map<number, number>();
-  readonly #ended = new Map<number, number>();
 
   constructor(id: number, table: Table) {
     this.id = id;
@@ -61,11 +50,10 @@ export class IndexedCompany {
 
   async create(seed: number): Promise<number> {
     const id = await this.#ids.nextProspect(this.id);
-    await this.#write(id, insertProspect(prospectOf(this.id, id, seed)));
+    await this.table.transact(insertProspect(prospectOf(this.id, id, seed)));
     return id;
   }
 
-  /** Creates many prospects in few calls to the table. */
   async createMany(count: number): Promise<void> {
     const ids = await this.#ids.takeProspects(this.id, count);
     const writes = ids.flatMap((id, seed) => insertProspect(prospectOf(this.id, id, seed)));
@@ -76,39 +64,33 @@ export class IndexedCompany {
     const current = await this.prospect(id);
     const { name, lat, lng, statusId } = prospectOf(this.id, id, seed);
     const next = { ...current, name, lat, lng, statusId, version: current.version + 1 };
-    await this.#write(id, replaceProspect(current, next));
+    await this.table.transact(replaceProspect(current, next));
   }
 
   async remove(id: number): Promise<void> {
     const current = await this.prospect(id);
-    await this.#write(id, replaceProspect(current, { ...current, version: current.version + 1, deletedAt: now }));
+    await this.table.transact(replaceProspect(current, { ...current, version: current.version + 1, deletedAt: now }));
   }
 
   async addNote(prospectId: number, seed: number): Promise<number> {
     const id = await this.#ids.next();
     const dated = { createdAt: now, updatedAt: now, createdBy: null };
     const note = { id, companyId: this.id, prospectId, body: bodyOf(seed), ...dated, version: 1 };
-    await this.#write(prospectId, insertNote({ type: "note", ...note }));
+    await this.table.transact(insertNote({ type: "note", ...note }));
     return id;
   }
 
   async changeNote(prospectId: number, id: number, seed: number): Promise<void> {
     const current = await this.note(prospectId, id);
-    await this.#write(
-      prospectId,
-      replaceNote(current, { ...current, body: bodyOf(seed), version: current.version + 1 }),
-    );
+    await this.table.transact(replaceNote(current, { ...current, body: bodyOf(seed), version: current.version + 1 }));
   }
 
   async removeNote(prospectId: number, id: number): Promise<void> {
     const [note, prospect] = await Promise.all([this.note(prospectId, id), this.prospect(prospectId)]);
-    await this.#write(prospectId, removeNote(note, prospect, Date.now()));
+    await this.table.transact(removeNote(note, prospect, Date.now()));
   }
 
-  /**
-   * Brings the index into a typical state: two parts with changes, deletions and notes, two changes that are not flushed, and outdated
-   * entries that a killed flush has not deleted.
-   */
+  /** Makes two parts with changes, deletions and notes, two unflushed changes, and outdated entries as a killed flush leaves them. */
   async stage(flush: (company: IndexedCompany) => Promise<unknown>): Promise<Staged> {
     const ids: number[] = [];
     for (let seed = 1; seed <= 9; seed++) ids.push(await this.create(seed));
@@ -140,19 +122,10 @@ export class IndexedCompany {
     return StoredNote.parse(await this.table.get(attachedKeys.note(this.id, prospectId, now, id)));
   }
 
-  async #write(prospectId: number, writes: readonly Write[]): Promise<void> {
-    this.#begun.set(prospectId, (this.#begun.get(prospectId) ?? 0) + 1);
-    await this.table.transact(writes);
-    this.#ended.set(prospectId, (this.#ended.get(prospectId) ?? 0) + 1);
-  }
-
   /**
-   * Expects that a list of all prospects, of those with a status and of those in a box, and a search for each word, contains exactly the
-   * prospects whose rows match, in the order of lists. By default, the index is read with an empty cache. Prospects that are written during
-   * the check are not compared.
+   * Expects that each of `lists` contains exactly the prospects whose rows match, in the order of lists. By default, the cache is empty.
    */
   async expectListsExact(table: Table = this.table, index: CompanyIndex = openCompanyIndex(table)): Promise<void> {
-    const ended = new Map(this.#ended);
     const found = [];
     for (const { criteria, isIn } of lists) {
       const list = JSON.stringify(criteria);
@@ -166,7 +139,6 @@ export class IndexedCompany {
     }
     const contents = contentsOf(await readAllProspects(this.table, this.id));
     for (const id of new Set([...contents.keys(), ...found.flatMap(({ versions }) => [...versions.keys()])])) {
-      if (this.#begun.get(id) !== ended.get(id)) continue;
       const content = contents.get(id);
       for (const { list, isIn, versions } of found) {
         const version = content !== undefined && isIn(content) ? content.row.version : undefined;
@@ -182,7 +154,6 @@ interface Content {
   readonly text: string;
 }
 
-/** The lists that `expectListsExact` reads, each with a function that says which prospects it must contain. */
 const lists: readonly { readonly criteria: Criteria; readonly isIn: (content: Content) => boolean }[] = [
   { criteria: { words: [] }, isIn: () => true },
   { criteria: { words: [], statusIds: new Set([1]) }, isIn: ({ row }) => row.statusId === 1 },
@@ -218,10 +189,7 @@ export async function findIn(index: CompanyIndex, companyId: number, criteria: C
   return (await index.find(companyId, source, () => criteria)).matches;
 }
 
-/**
- * Expects that every part manifest belongs to a current part of the index or to a recently replaced one, and that these manifests list
- * every stored piece of the index, and no other. A part is the result of one flush or merge. A killed process may leave other pieces.
- */
+/** Expects that every part manifest belongs to a current or recently replaced part, and that these manifests list all stored pieces. */
 export async function expectNoOrphans({ direct, keysOf }: FaultyDynamoDb, companyId: number): Promise<void> {
   const { head } = await readUnflushed(direct, companyId);
   const partManifests = await readPartManifests(direct, companyId, "strong");

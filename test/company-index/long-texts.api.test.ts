@@ -1,7 +1,4 @@
-/**
- * Tests the IAM rights for long texts. An unflushed index entry stores a text of more than 256 bytes in a separate row. Each endpoint that
- * writes or searches such texts needs the right to this row.
- */
+/** Tests the IAM rights for the rows with the long texts (over 256 bytes) of unflushed entries. */
 import { expect, test } from "vitest";
 import { at } from "../harness/client.ts";
 import { dataOf, uniqueName } from "../harness/shapes.ts";

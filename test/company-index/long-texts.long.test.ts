@@ -1,7 +1,4 @@
-/**
- * Tests long texts before they are flushed into the search index. Searches must find them. Requests that do not search must not become more
- * expensive. A killed flush must not lose them.
- */
+/** Tests unflushed long texts: searches find them, other requests do not become more expensive, and a killed flush loses none. */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -28,11 +25,8 @@ const list = (context: ApiContext, { caller }: Company, search = "") =>
 const long = (word: string): string => `${word} ${"x".repeat(9_000)}`;
 const unitsOf = async (work: () => Promise<unknown>): Promise<number> => (await metered(work)).usage.readUnits;
 
-async function sideRows(context: ApiContext, companyId: number): Promise<string[]> {
-  const found: string[] = [];
-  for await (const row of context.table.query(keys.deltaTexts(companyId))) found.push(String(row.sk));
-  return found;
-}
+const sideRows = (context: ApiContext, companyId: number) =>
+  Array.fromAsync(context.table.query(keys.deltaTexts(companyId)), ({ sk }) => sk);
 
 test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a search finds them in one round trip", async () => {
   const context = newFunction();
@@ -75,11 +69,10 @@ test("eight entries with long texts trigger a flush, although eight short entrie
   await flush(context, companyId, { least: 1, settleMs: 0 });
   const publish = flushStream(() => context);
   const stream = async () => {
-    const records = [];
-    for await (const row of context.table.query(keys.index(companyId))) {
-      if (row.type === "delta")
-        records.push({ dynamodb: { Keys: { pk: { S: String(row.pk) } }, NewImage: imageOf(marshall(row)) } });
-    }
+    const rows = await Array.fromAsync(context.table.query(keys.index(companyId)));
+    const records = rows
+      .filter(({ type }) => type === "delta")
+      .map((row) => ({ dynamodb: { Keys: { pk: { S: String(row.pk) } }, NewImage: imageOf(marshall(row)) } }));
     await publish({ Records: JSON.parse(JSON.stringify(records)) });
   };
   await stream();

@@ -1,7 +1,4 @@
-/**
- * Tests which part manifests a flush writes, which manifests a killed flush leaves behind, and which manifests garbage collection deletes.
- * A part holds sorted entries of the search index. Its manifest lists the rows in which it is stored.
- */
+/** Tests which part manifests a flush writes, a killed flush leaves behind, and garbage collection deletes. */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readPartManifests } from "#shared/company-index/manifest.ts";
@@ -27,7 +24,7 @@ const { clock, newCompany, flushAll, rebuildOf, verify } = indexedCompanies(db);
 const DAY_MS = 24 * 3_600_000;
 const LARGE = 20;
 
-/** Creates a company whose prospects are all in one part of the index. This part is larger than the parts of later flushes. */
+/** The large part is larger than the parts of later flushes. */
 async function companyWithLargePart(): Promise<{ company: IndexedCompany; ids: number[] }> {
   const company = newCompany();
   const ids: number[] = [];
@@ -36,10 +33,7 @@ async function companyWithLargePart(): Promise<{ company: IndexedCompany; ids: n
   return { company, ids };
 }
 
-/**
- * Writes a prospect and a note and then flushes. Does this `turns` times. Each flush adds a small part to the index, or merges its entries
- * with other small parts.
- */
+/** Writes and flushes `turns` times. Each flush adds a small part, or merges its entries with other small parts. */
 async function smallParts(company: IndexedCompany, ids: readonly number[], turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
     await writeSome(company, ids, turn);

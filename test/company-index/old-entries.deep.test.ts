@@ -1,8 +1,4 @@
-/**
- * Tests that the sweeper starts a flush of each company whose oldest unflushed entry is older than a minute. Each list and each `GET
- * /api/changes` reads all unflushed entries of the company. Without the sweeper, a company that no longer writes would keep its entries,
- * and each read would pay for them.
- */
+/** Tests that the sweeper flushes entries that are older than a minute, because each list and each `GET /api/changes` reads all of them. */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -53,9 +49,7 @@ async function newCompany() {
     newFunction,
     deliver,
     request,
-    /**
-     * Runs `work`. Meanwhile each flush fails (`isFailing`), or another process changes the index just before the flush does (`isLosing`).
-     */
+    /** Meanwhile each flush fails (`isFailing`), or another process changes the index just before the flush does (`isLosing`). */
     async with<T>(kind: "isLosing" | "isFailing", work: () => Promise<T>): Promise<T> {
       fault[kind] = true;
       return work().finally(() => {
@@ -66,25 +60,18 @@ async function newCompany() {
     async create(count = 1, to = handle): Promise<void> {
       for (let i = 0; i < count; i++) {
         await createProspect(context, owner, { name: "Maria Garcia" });
-        const entries: Item[] = [];
-        for await (const item of table.query(keys.index(companyId))) {
-          if (item.type !== "delta" || seen.has(String(item.sk))) continue;
-          seen.add(String(item.sk));
-          entries.push(item);
-        }
+        const items = await Array.fromAsync(table.query(keys.index(companyId)));
+        const entries = items.filter(({ type, sk }) => type === "delta" && !seen.has(String(sk)));
+        for (const { sk } of entries) seen.add(String(sk));
         await deliver(entries, to);
       }
     },
-    /**
-     * Runs the sweeper, which releases the due requests for a flush. If it has released the request of this company, passes the stream
-     * record of this request to the function.
-     */
+    /** Runs the sweeper. If it has released the request of this company, passes the stream record of the request to the function. */
     async sweep(): Promise<void> {
       await sweepFlushRequests({ table, clock });
       const row = await request();
       if (row !== undefined && row.dueAt === undefined) await deliver([row]);
     },
-    /** Lets this time pass and then sweeps, `times` times. */
     async sweepAfter(ms: number, times = 1): Promise<void> {
       for (let sweeps = 0; sweeps < times; sweeps++) {
         time.nowMs += ms;

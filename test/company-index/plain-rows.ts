@@ -4,14 +4,12 @@ import type { IndexRow } from "#shared/company-index/record.ts";
 import { LoadedSegment, SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
 import { columnsOf, encodeSegment, type RowWithNotes } from "#shared/company-index/segment.ts";
 
-/** Returns a row of the index. Fields that `fields` does not contain have default values, such as null. */
 export const plainRow = (fields: Partial<IndexRow> & Pick<IndexRow, "id">): IndexRow => ({
   ...{ version: 1, createdAt: 0, updatedAt: 0, statusId: null, assignedToUserId: null, tagIds: [], city: null },
   ...{ lat: null, lng: null, text: "", sourceId: null, appointments: 0, ahead: [], phoneDigits: "\n" },
   ...fields,
 });
 
-/** Returns a segment with all its columns. */
 export function segmentOf(entries: readonly RowWithNotes[]): LoadedSegment {
   const { main, geo, text } = columnsOf("segment", encodeSegment(entries));
   const zone = zoneOf(entries.map(({ row }) => row));

@@ -4,8 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { HEAD_TYPE, readManifest } from "#shared/company-index/manifest.ts";
 import { COMPACTION_LOCK_MS, RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";
-import { flush, MERGE_RATIO } from "#shared/company-index/write/flush.ts";
-import type { Item } from "#shared/db/expression.ts";
+import { MERGE_RATIO } from "#shared/company-index/write/flush.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
@@ -166,48 +165,6 @@ describe("a rebuild", () => {
     expect((await readUnflushed(db.direct, company.id)).entries).toMatchObject([{ id: ids[0], version: 2 }]);
     await expectExact(company);
   });
-
-  test("lists stay exact while several actors write, flush and merge, and rebuilds follow each other", async () => {
-    const company = newCompany();
-    const { ids } = await company.stage(flushAll);
-    let isOver = false;
-    const until = async (act: (turn: number) => Promise<unknown>): Promise<void> => {
-      for (let turn = 1; !isOver; turn++) await act(turn);
-    };
-    const actor = (own: number) => async (turn: number) => {
-      const id = turn % 3 === 0 ? await company.create(own * 1_000 + turn) : (ids[own] ?? 0);
-      await company.change(id, own * 100 + turn);
-      const note = await company.addNote(id, turn);
-      await company.changeNote(id, note, turn + 1);
-      if (turn % 2 === 0) await company.removeNote(id, note);
-      if (turn % 6 === 0) await company.remove(id);
-    };
-    // Each flush moves the head, and a rebuild gives up after 30 heads that moved. So each rebuild has few flushes beside it.
-    const flushBeside = async (isRebuilt: () => boolean, least: number): Promise<void> => {
-      for (let flushes = 0; flushes < 6 && !isRebuilt(); ) {
-        const { entries } = await flush({ table: db.direct, clock }, company.id, { least, settleMs: 100 });
-        if (entries > 0) flushes++;
-      }
-    };
-    const rebuildBesideFlushes = async (): Promise<void> => {
-      let isRebuilt = false;
-      const rebuilt = rebuildOf(company, db.direct, { settleMs: 150 }).finally(() => {
-        isRebuilt = true;
-      });
-      await Promise.all([rebuilt, flushBeside(() => isRebuilt, 20), flushBeside(() => isRebuilt, 30)]);
-    };
-    const rebuilds = (async () => {
-      for (let i = 0; i < 2; i++) await rebuildBesideFlushes();
-    })().finally(() => {
-      isOver = true;
-    });
-    await Promise.all([
-      rebuilds,
-      ...[4, 5, 6].map((own) => until(actor(own))),
-      until(() => company.expectListsExact()),
-    ]);
-    await expectExact(company);
-  });
 });
 
 describe("of two rebuilds", () => {
@@ -244,10 +201,7 @@ describe("of two rebuilds", () => {
 });
 
 describe("a renewal of the lock during a rebuild", () => {
-  /**
-   * Runs a rebuild. After call 5 to the table, runs `meanwhile` and then the timer of the renewal. `fault` is the fault of the renewal's
-   * write.
-   */
+  /** After call 5 of a rebuild, runs `meanwhile` and the timer of the renewal, whose write has the fault `fault`. */
   async function renewing(company: IndexedCompany, meanwhile: () => Promise<unknown>, fault: Fault) {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
@@ -326,15 +280,11 @@ describe("merges", () => {
   });
 });
 
-/**
- * Returns a table whose Query of the index partition is slow. The Query reads the unflushed entries immediately, but reads the head row
- * only after `released` has resolved, and returns both then.
- */
+/** Returns a table whose Query of the index reads the unflushed entries at once, but the head row only after `released` has resolved. */
 const slowReader = (table: Table, released: Promise<void>): Table => ({
   ...table,
   query: async function* (spec) {
-    const items: Item[] = [];
-    for await (const item of table.query(spec)) items.push(item);
+    const items = await Array.fromAsync(table.query(spec));
     if (!spec.pk.endsWith("#X")) return yield* items;
     await released;
     yield* items.filter(({ type }) => type !== HEAD_TYPE);

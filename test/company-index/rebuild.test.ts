@@ -1,7 +1,4 @@
-/**
- * Tests the list of records, with their newest versions, that a rebuild writes together with one new part of the search index. A record
- * must be in this list if an older version of it may exist in an unflushed entry or in a newer part. Readers then ignore the older version.
- */
+/** Tests which records a rebuilt part lists: those of which an older version may exist in an unflushed entry or a newer part. */
 import { expect, test } from "vitest";
 import { partManifestItem } from "#shared/company-index/manifest.ts";
 import { noPartOverrides } from "#shared/company-index/pieces.ts";

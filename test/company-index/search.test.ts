@@ -1,7 +1,4 @@
-/**
- * Tests that a search finds each text with its words and no other text, with and without a word index, and also a note that was written to
- * the index before the newest version of its prospect.
- */
+/** Tests that a search finds exactly the texts with its words, with and without a word index, also in a note of an older part. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Criteria } from "#shared/company-index/criteria.ts";
@@ -91,10 +88,7 @@ const foundBy = (words: PlainTexts | Words, wanted: string): number[] => {
 const including = (texts: readonly string[], wanted: string): number[] =>
   texts.flatMap((text, i) => (text.includes(wanted) ? [i] : []));
 
-/**
- * The texts contain only a few letters of one to four bytes, so that words repeat. Some of the white-space characters end a word and some
- * do not.
- */
+/** Few letters of one to four bytes, so that words repeat, and white-space characters of which only some end a word. */
 const letters = fc.constantFrom(..."AB1-É😀\u0000\t\u00a0", "E\u0301");
 const word = fc.string({ unit: letters, minLength: 1, maxLength: 6 });
 const texts = fc.array(
