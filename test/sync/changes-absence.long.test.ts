@@ -1,7 +1,4 @@
-/**
- * Tests a client of `GET /api/changes` that was offline while other users made very many changes. Each request must read a limited part of
- * the change log, and the client must reach the end of the log.
- */
+/** Tests that a client that was offline during very many changes reaches the end of the change log with requests of limited cost. */
 import { expect, test } from "vitest";
 import { type Change, chunkWrites, logAfter } from "#shared/company-index/change-log.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -16,10 +13,7 @@ import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
 const all = { least: 1, settleMs: 0 };
-/**
- * Number of changes in one chunk (row) of the change log. A flush moves new entries into the search index. It usually starts when there are
- * this many new entries, and writes their changes as one chunk.
- */
+/** The usual number of changes in a chunk: a flush usually starts when there are this many new entries. */
 const PER_CHUNK = 64;
 
 /** Adds chunks (rows) to the change log. They contain changes of prospects that no rep of the test company sees. */

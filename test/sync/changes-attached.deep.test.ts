@@ -1,7 +1,4 @@
-/**
- * Tests the notes and appointments in `GET /api/changes`: what new ones cost, and that nobody gets a note or appointment of a prospect that
- * is hidden.
- */
+/** Tests the notes and appointments in `GET /api/changes`: their cost, and that they become visible and hidden with their prospects. */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
@@ -16,6 +13,7 @@ import { listProspects } from "#shared/prospects/list/list.ts";
 import { getNote } from "#shared/prospects/notes.ts";
 import { Note, Prospect } from "#shared/prospects/schema.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
+import { changeByImport } from "#shared/prospects/write.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 import type { ChangeItem, ChangeType } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -23,6 +21,7 @@ import { interrupted } from "../harness/killable.ts";
 import {
   createAppointment,
   createNote,
+  deleteNote,
   deleteProspect,
   updateAppointment,
   updateNote,
@@ -146,11 +145,8 @@ test.each(["note", "prospect"])(
     const { items } = await feed(owner).pull({ limit: 1 });
     expect(items).toEqual([expect.objectContaining({ type: "prospects", id, op: "remove" })]);
     await release();
-    for (let hasMore = true; hasMore; ) {
-      const page = await feed(owner).pull();
-      ({ hasMore } = page);
-      expect(page.items.filter((item) => item.op === "upsert" && !others.includes(item.id))).toEqual([]);
-    }
+    const later = await feed(owner).rest();
+    expect(later.filter((item) => item.op === "upsert" && !others.includes(item.id))).toEqual([]);
   },
 );
 
@@ -206,8 +202,7 @@ test("a rep's notes on imported prospects are read without the rows of the prosp
 });
 
 /**
- * Returns a context whose transactions do not write their index entries, and a function that writes these entries later. In DynamoDB, a
- * part of a transaction may become visible later than the other parts.
+ * Returns a context that does not write index entries, and a function that writes them later, like a transaction that is visible in parts.
  */
 function delayedEntries(context: ApiContext): { context: ApiContext; release: () => Promise<void> } {
   const held: (Key & Item)[] = [];
@@ -242,5 +237,74 @@ test.each(["note", "changed note", "long note", "changed long note", "appointmen
     await release();
     const { items } = await feed(owner).pull();
     expect(items.filter(({ op }) => op === "upsert")).toEqual([]);
+  },
+);
+
+test.each([
+  { isFlushed: false, rounds: 2 },
+  { isFlushed: true, rounds: 3 },
+])(
+  "prospects that move to another rep or are deleted are read in $rounds rounds (flushed: $isFlushed)",
+  async (given) => {
+    const { context, owner, rep, other, scattered, flush, feed } = await newReadCompany(db, 12);
+    const settle = async () => (given.isFlushed ? flush() : undefined);
+    // The row of each prospect costs half a unit. A Query for its notes and one for its appointments cost a unit each.
+    const most = { units: 2.5 * scattered.length + 3, rounds: given.rounds };
+    async function expectSeen(caller: Caller, op: string): Promise<void> {
+      const { items, units, rounds } = await feed(caller).pull();
+      const ops = new Set(items.map((item) => `${item.type} ${item.op === "remove" ? item.reason : item.op}`));
+      expect([items.length, [...ops].join()]).toEqual([scattered.length, `prospects ${op}`]);
+      expect(units).toBeLessThanOrEqual(most.units);
+      expect(rounds).toBeLessThanOrEqual(most.rounds);
+    }
+    for (const id of scattered) await updateProspect(context, owner, id, { assignedToUserId: other.userId });
+    await settle();
+    await expectSeen(rep, "hidden");
+    await expectSeen(other, "upsert");
+    await feed(owner).pull();
+    for (const id of scattered) await deleteProspect(context, owner, id);
+    await settle();
+    await expectSeen(other, "deleted");
+    await expectSeen(owner, "deleted");
+  },
+);
+
+const ways = ["added", "added and deleted", "added by an import", "an appointment", "added during the move"] as const;
+
+test.each(ways.flatMap((way) => [true, false].map((isFlushed) => ({ way, isFlushed }))))(
+  "a note ($way) moves with its prospect (flushed: $isFlushed)",
+  async ({ way, isFlushed }) => {
+    const { context, owner, rep, other, scattered, flush, feed } = await newReadCompany(db, 1);
+    const [id = expect.fail()] = scattered;
+    const settle = async () => (isFlushed ? flush() : undefined);
+    let racing = context;
+    if (way === "added during the move") {
+      // The note is added after the request has read the prospect's row, and before its transaction.
+      const add = () => createNote(context, rep, id, { body: "Call again" });
+      racing = { ...context, table: interrupted(context.table, "transact", add) };
+    } else if (way === "an appointment") {
+      await createAppointment(context, rep, id, { title: "Visit", startAt: "2030-01-01T00:00:00.000Z" });
+    } else if (way === "added by an import") {
+      const dictionary = await currentDictionary(context, owner.companyId);
+      const change = { note: "Call", patch: { name: "Eve" } };
+      await changeByImport(context, rep, id, { importId: "7", dictionary }, async () => change);
+    } else {
+      const note = await createNote(context, rep, id, { body: "Call again" });
+      if (way === "added and deleted") await deleteNote(context, rep, note.id);
+    }
+    await settle();
+    if (way !== "added during the move") for (const caller of [owner, rep]) await feed(caller).pull();
+    await updateProspect(racing, owner, id, { assignedToUserId: other.userId });
+    await settle();
+    const of = async (caller: Caller) =>
+      (await feed(caller).pull()).items.map(({ type, op }) => `${type} ${op}`).sort();
+    const kinds = { "added and deleted": [], "an appointment": ["appointments"] }[String(way)] ?? ["notes"];
+    const all = [...kinds, "prospects"];
+    expect(await of(rep)).toEqual(all.map((type) => `${type} remove`));
+    expect(await of(other)).toEqual(all.map((type) => `${type} upsert`));
+    await feed(owner).pull();
+    await deleteProspect(context, owner, id);
+    await settle();
+    expect(await of(owner)).toEqual(all.map((type) => `${type} remove`));
   },
 );

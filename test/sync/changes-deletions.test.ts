@@ -6,14 +6,7 @@ import { readHead } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import * as limits from "#shared/limits.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import {
-  createAppointment,
-  createNote,
-  createProspect,
-  deleteAppointment,
-  deleteNote,
-  updateProspect,
-} from "../harness/verbs.ts";
+import * as verbs from "../harness/verbs.ts";
 import { feedOf } from "./feed.ts";
 import { newTimedStage } from "./stage.ts";
 
@@ -25,7 +18,7 @@ async function newScene() {
   const { context, owner, reps, time } = await newTimedStage(db);
   const [first = expect.fail(), second = expect.fail(), third = expect.fail()] = reps;
   const admin: Caller = { ...owner, role: "admin" };
-  const { id } = await createProspect(context, owner, { name: "Ann", assignedToUserId: first.userId });
+  const { id } = await verbs.createProspect(context, owner, { name: "Ann", assignedToUserId: first.userId });
   const callers = [owner, admin, first, second, third];
   const types = ["notes", "appointments"] as const;
   const feeds = new Map(callers.map((caller) => [caller, feedOf(context, caller, { types })]));
@@ -35,7 +28,7 @@ async function newScene() {
     return items.filter(({ op }) => op === "remove").map((item) => item.id);
   };
   const readAll = async () => Promise.all(callers.map(removed));
-  const assign = (rep: Caller) => updateProspect(context, owner, id, { assignedToUserId: rep.userId });
+  const assign = (rep: Caller) => verbs.updateProspect(context, owner, id, { assignedToUserId: rep.userId });
   const flushAll = () => flush(context, owner.companyId, { least: 1, settleMs: 0 });
   await readAll();
   return { context, owner, first, second, third, id, time, readAll, removed, assign, flushAll };
@@ -47,15 +40,15 @@ describe.each([
   [
     "note",
     async ({ context, first, id }: Awaited<ReturnType<typeof newScene>>) => {
-      const made = await createNote(context, first, id, { body: "call again" });
-      return { id: made.id, drop: (caller: Caller) => deleteNote(context, caller, made.id) };
+      const made = await verbs.createNote(context, first, id, { body: "call again" });
+      return { id: made.id, drop: (caller: Caller) => verbs.deleteNote(context, caller, made.id) };
     },
   ],
   [
     "appointment",
     async ({ context, first, id }: Awaited<ReturnType<typeof newScene>>) => {
-      const made = await createAppointment(context, first, id, { title: "visit", startAt: later });
-      return { id: made.id, drop: (caller: Caller) => deleteAppointment(context, caller, made.id) };
+      const made = await verbs.createAppointment(context, first, id, { title: "visit", startAt: later });
+      return { id: made.id, drop: (caller: Caller) => verbs.deleteAppointment(context, caller, made.id) };
     },
   ],
 ])("the deletion of an unseen %s", (_, create) => {
@@ -113,15 +106,15 @@ describe.each([
 
 test("a rep who has lost a prospect does not learn the ids of notes and appointments that were made afterwards", async () => {
   const { context, owner, second, first, id, readAll, removed, assign, time } = await newScene();
-  const { id: seen } = await createNote(context, first, id, { body: "call again" });
-  const { id: visit } = await createAppointment(context, first, id, { title: "visit", startAt: later });
-  await createProspect(context, owner, { name: "Bob", assignedToUserId: first.userId });
+  const { id: seen } = await verbs.createNote(context, first, id, { body: "call again" });
+  const { id: visit } = await verbs.createAppointment(context, first, id, { title: "visit", startAt: later });
+  await verbs.createProspect(context, owner, { name: "Bob", assignedToUserId: first.userId });
   await readAll();
   await assign(second);
   time.nowMs += DAY_MS;
-  for (let i = 0; i < 70; i++) await createNote(context, second, id, { body: "mine" });
-  await createAppointment(context, second, id, { title: "visit", startAt: later });
-  const last = await createNote(context, owner, id, { body: "now the rep has it again" });
+  for (let i = 0; i < 70; i++) await verbs.createNote(context, second, id, { body: "mine" });
+  await verbs.createAppointment(context, second, id, { title: "visit", startAt: later });
+  const last = await verbs.createNote(context, owner, id, { body: "now the rep has it again" });
   expect(await removed(first)).toEqual([seen, visit]);
   await assign(first);
   time.nowMs += DAY_MS;

@@ -32,10 +32,7 @@ test("clients hold what the lists show although every fifth call of the table fa
   await fc.assert(play, { numRuns, endOnFailure: true });
 });
 
-/**
- * Reads records of all types to the end. Returns the last cursor, and for each prospect the operation of its last item and the version of
- * its row.
- */
+/** Returns the last cursor, and for each prospect the operation of its last item and the version of its row. */
 async function readAll(caller: Caller, from: string | undefined, limit = 500) {
   const feed = feedOf(warmFunction(db, { now: () => Date.now() }), caller, { limit, cursor: from });
   const items = new Map<number, string>();

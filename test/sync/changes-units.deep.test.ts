@@ -1,7 +1,4 @@
-/**
- * Tests the read units, the rounds and the page sizes of `GET /api/changes`, and the write units of a flush with its chunk of the change
- * log.
- */
+/** Tests the read units, rounds and page sizes of `GET /api/changes`, and the write units of a flush with its chunk. */
 import { expect, test } from "vitest";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/write/flush.ts";
 import * as keys from "#shared/db/keys.ts";

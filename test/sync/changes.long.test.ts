@@ -20,10 +20,7 @@ const db = faultyDynamoDb();
 
 const SEQUENCES = Number(process.env.LAW_SEQUENCES ?? 1_000);
 const SEED = Number(process.env.LAW_SEED ?? randomInt(2 ** 30));
-/**
- * Number of sequences that run at the same time, each in its own company. While one sequence waits for the table, the others use the
- * processor.
- */
+/** Number of sequences that run at the same time, so that the processor works while a sequence waits for the table. */
 const LANES = 4;
 const REPORTED_EVERY = 10;
 

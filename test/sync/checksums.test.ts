@@ -10,22 +10,7 @@ import { ChangeType } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
-import {
-  changeUser,
-  createAppointment,
-  createProspect,
-  createStatus,
-  createTag,
-  createTerritory,
-  createUser,
-  deleteTag,
-  disableOrWithdraw,
-  setTags,
-  updateProspect,
-  updateStatus,
-  updateTag,
-  updateUser,
-} from "../harness/verbs.ts";
+import * as verbs from "../harness/verbs.ts";
 import { Device, fnv1a } from "./device.ts";
 import { newStage, newTimedStage } from "./stage.ts";
 
@@ -51,12 +36,12 @@ test("a page has the checksums of the caller's records of the wanted types, and 
   const { context, owner, reps } = await newStage(db);
   const [rep = expect.fail()] = reps;
   for (let i = 0; i < 5; i++) {
-    const { id } = await createProspect(context, owner, { assignedToUserId: i < 2 ? rep.userId : null });
-    if (i % 2 === 0) await updateProspect(context, owner, id, { name: "Ann" });
+    const { id } = await verbs.createProspect(context, owner, { assignedToUserId: i < 2 ? rep.userId : null });
+    if (i % 2 === 0) await verbs.updateProspect(context, owner, id, { name: "Ann" });
     if (i === 3) await flush(context, owner.companyId, { least: 1, settleMs: 0 });
   }
-  await createTerritory(context, owner, { name: "North", totalProperties: 0, assignedToUserId: null });
-  await createTag(context, owner.companyId, { value: "Corner lot" });
+  await verbs.createTerritory(context, owner, { name: "North", totalProperties: 0, assignedToUserId: null });
+  await verbs.createTag(context, owner.companyId, { value: "Corner lot" });
   for (const [caller, types] of [
     [owner, ["prospects", "notes", "appointments", "territories", "statuses", "tags", "users"]],
     [rep, ["prospects", "tags", "notes"]],
@@ -84,18 +69,18 @@ test("all devices hold the same version of a prospect, after each change of what
   const { context, owner, reps, time } = await newTimedStage(db);
   const { companyId } = owner;
   const [rep = expect.fail(), second = expect.fail(), third = expect.fail()] = reps;
-  const status = await createStatus(context, companyId, { value: "Hot" });
-  const tag = await createTag(context, companyId, { value: "A" });
-  const otherTag = await createTag(context, companyId, { value: "B" });
+  const status = await verbs.createStatus(context, companyId, { value: "Hot" });
+  const tag = await verbs.createTag(context, companyId, { value: "A" });
+  const otherTag = await verbs.createTag(context, companyId, { value: "B" });
   const identities = memoryIdentities();
   const name = { email: `ina-of-${companyId}@x.test`, firstName: "Ina", lastName: "B" };
-  const invited = await createUser(context, identities, owner, { ...name, role: "sales", permissions: [] });
+  const invited = await verbs.createUser(context, identities, owner, { ...name, role: "sales", permissions: [] });
   const fields = { assignedToUserId: rep.userId, currentStatusId: status.id };
-  const { id } = await createProspect(context, owner, fields);
-  await setTags(context, owner, id, { tagIds: [tag.id, otherTag.id] });
+  const { id } = await verbs.createProspect(context, owner, fields);
+  await verbs.setTags(context, owner, id, { tagIds: [tag.id, otherTag.id] });
   for (const [i, userId] of [rep.userId, second.userId, rep.userId, third.userId, invited.id].entries()) {
     const startAt = new Date(time.nowMs + (i + 1) * HOUR_MS).toISOString();
-    await createAppointment(context, owner, id, { title: "Visit", startAt, assignedToUserId: userId });
+    await verbs.createAppointment(context, owner, id, { title: "Visit", startAt, assignedToUserId: userId });
   }
   const pull = async (device: Device): Promise<void> => {
     const caller = device.userId === owner.userId ? owner : rep;
@@ -119,13 +104,13 @@ test("all devices hold the same version of a prospect, after each change of what
     expect(JSON.stringify(data), what).not.toBe(before.shown);
     before = { version, shown: JSON.stringify(data) };
   };
-  const rename = ({ userId }: Caller, firstName: string) => updateUser(context, owner, userId, { firstName });
+  const rename = ({ userId }: Caller, firstName: string) => verbs.updateUser(context, owner, userId, { firstName });
   const begin = () => (time.nowMs += HOUR_MS + 1);
   await changed("nothing before", () => undefined);
-  await changed("the status", () => updateStatus(context, companyId, status.id, { value: "Cold" }));
-  await changed("a tag", () => updateTag(context, companyId, tag.id, { color: "#000000" }));
-  await changed("the deletion of this tag", () => deleteTag(context, companyId, tag.id));
-  await changed("the other tag", () => updateTag(context, companyId, otherTag.id, { value: "C" }));
+  await changed("the status", () => verbs.updateStatus(context, companyId, status.id, { value: "Cold" }));
+  await changed("a tag", () => verbs.updateTag(context, companyId, tag.id, { color: "#000000" }));
+  await changed("the deletion of this tag", () => verbs.deleteTag(context, companyId, tag.id));
+  await changed("the other tag", () => verbs.updateTag(context, companyId, otherTag.id, { value: "C" }));
   await changed("the author of the appointments", () => rename(owner, "Ola"));
   await changed("the assignee", () => rename(rep, "Ria"));
   await changed("the begin of the first appointment", begin);
@@ -136,8 +121,8 @@ test("all devices hold the same version of a prospect, after each change of what
   await changed("the user of the fourth appointment", () => rename(third, "Tim"));
   await changed("the begin of the fourth appointment", begin);
   await changed("the user of the fifth appointment, who is invited again", async () => {
-    await disableOrWithdraw(context, identities, owner, invited.id);
-    await changeUser(context, identities, owner, invited.id, { isActive: true, firstName: "Una" });
+    await verbs.disableOrWithdraw(context, identities, owner, invited.id);
+    await verbs.changeUser(context, identities, owner, invited.id, { isActive: true, firstName: "Una" });
   });
   await changed("the begin of the fifth appointment", begin);
 });
@@ -145,11 +130,11 @@ test("all devices hold the same version of a prospect, after each change of what
 test("a warm function needs no further read units for checksums, also while there are unflushed changes", async () => {
   const { context, owner } = await newStage(db);
   const ids: number[] = [];
-  for (let i = 0; i < 20; i++) ids.push((await createProspect(context, owner, { name: "Ann" })).id);
+  for (let i = 0; i < 20; i++) ids.push((await verbs.createProspect(context, owner, { name: "Ann" })).id);
   for (const startAt of ["2035-01-01", "2035-01-02", "2035-01-03", "2035-01-04"]) {
-    await createAppointment(context, owner, ids[0] ?? 0, { title: "Visit", startAt: `${startAt}T00:00:00.000Z` });
+    await verbs.createAppointment(context, owner, ids[0] ?? 0, { title: "Visit", startAt: `${startAt}T00:00:00.000Z` });
   }
-  await createTerritory(context, owner, { name: "North", totalProperties: 0, assignedToUserId: null });
+  await verbs.createTerritory(context, owner, { name: "North", totalProperties: 0, assignedToUserId: null });
   await flush(context, owner.companyId, { least: 1, settleMs: 0 });
   let cursor: string | undefined;
   const pull = async (checksum: boolean, from = cursor) => {
@@ -161,7 +146,7 @@ test("a warm function needs no further read units for checksums, also while ther
   };
   for (let i = 0; i < 3; i++) await pull(true);
   for (const changed of [0, 1, 5]) {
-    for (const id of ids.slice(0, changed)) await updateProspect(context, owner, id, { name: `Eve ${changed}` });
+    for (const id of ids.slice(0, changed)) await verbs.updateProspect(context, owner, id, { name: `Eve ${changed}` });
     const before = cursor;
     const bare = await pull(false, before);
     const checked = await pull(true, before);

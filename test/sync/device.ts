@@ -29,7 +29,6 @@ export class Device {
     this.#limits = limits;
   }
 
-  /** Maximum number of items in the next page. */
   get limit(): number {
     return this.#limits[this.#applied % this.#limits.length] ?? 0;
   }
@@ -49,7 +48,6 @@ export class Device {
     }
   }
 
-  /** Computes the checksum of all copies of each type. */
   checksums(): Record<string, string> {
     const checked = CheckedType.options.filter((type) => this.types.includes(type));
     return Object.fromEntries(checked.map((type) => [type, this.#checksum(type)]));

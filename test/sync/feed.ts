@@ -6,7 +6,6 @@ import type { ChangeItem, ChangesPage, ChangeType } from "#shared/sync/changes/s
 import { forgetRows } from "../harness/forget-rows.ts";
 
 interface Options {
-  /** Maximum number of items in a page. */
   readonly limit?: number;
   /** By default all types. */
   readonly types?: readonly ChangeType[];
@@ -22,7 +21,6 @@ export function feedOf(
   { limit: most = 500, types, forgets = false, ...from }: Options = {},
 ) {
   let { cursor } = from;
-  /** Reads one page. Returns it with its read units, requests to the table and rounds. */
   async function pull({ limit = most, reading = context }: { limit?: number; reading?: typeof context } = {}) {
     if (forgets) forgetRows(context.table, caller.companyId);
     const query = { limit, cursor, types: cursor === undefined && types !== undefined ? [...types] : undefined };
@@ -30,7 +28,6 @@ export function feedOf(
     ({ cursor } = result);
     return { ...result, units: usage.readUnits, requests: usage.requests, rounds: usage.rounds };
   }
-  /** Reads pages up to the first one for which `isLast` returns true. */
   async function pagesUntil(isLast: (page: ChangesPage) => boolean) {
     const pages: Awaited<ReturnType<typeof pull>>[] = [];
     for (;;) {
@@ -39,7 +36,6 @@ export function feedOf(
       if (isLast(page)) return pages;
     }
   }
-  /** Reads all further pages, and returns their items. */
   const rest = async (): Promise<ChangeItem[]> =>
     (await pagesUntil(({ hasMore }) => !hasMore)).flatMap(({ items }) => items);
   return { pull, pagesUntil, rest, cursor: () => cursor };

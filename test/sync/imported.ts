@@ -1,6 +1,6 @@
 /**
- * Adds prospects to a company as an import does: all of them appear at the same time, and the change log has one entry for all of them.
- * Before they appear, the row of their id range names an import, so that a rebuild of the search index does not read them.
+ * Adds prospects as an import does: the change log has one entry for all of them, and before it, the row of their id range names an import,
+ * so that rebuilds ignore them.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";

@@ -16,11 +16,8 @@ import { listTerritories, Territory } from "#shared/territories/territories.ts";
 const DAY_MS = 86_400_000;
 const PAGE_SIZE = 100;
 
-async function parsed<T>(list: AsyncIterable<T>, schema: { parse(record: unknown): T }): Promise<T[]> {
-  const found: T[] = [];
-  for await (const record of list) found.push(schema.parse(record));
-  return found;
-}
+const parsed = <T>(list: AsyncIterable<T>, schema: { parse(record: unknown): T }): Promise<T[]> =>
+  Array.fromAsync(list, (record) => schema.parse(record));
 
 type Listed = readonly { readonly id: number }[];
 

@@ -3,7 +3,6 @@ import { type Fault, type FaultPlan, pass, serverError, throttle } from "../harn
 
 const SHARE_OF_FAULTS = 0.2;
 
-/** Makes about one in five calls fail. The fault is one of four, chosen at random. */
 export const oneInFive: FaultPlan = (operation) => {
   if (Math.random() >= SHARE_OF_FAULTS) return pass;
   const isBatch = operation === "BatchGetItem" || operation === "BatchWriteItem";

@@ -10,8 +10,8 @@ import type { CompanyModel } from "./company-model.ts";
 interface Record {
   readonly prospect: number;
   /**
-   * A time that is not later than the creation of the record, in milliseconds since 1970. The tests do not know the exact time. A time that
-   * is too early can hide a fault, but cannot report a wrong one.
+   * Milliseconds since 1970, not later than the creation of the record. A time that is too early can hide a fault, but reports no wrong
+   * one.
    */
   readonly madeMs: number;
 }
@@ -22,7 +22,6 @@ export class Sight {
    * former assignee ended at this time or earlier. For the present assignee, it is the time of the last call of `learn`.
    */
   readonly #assignees = new Map<number, Map<number, number>>();
-  /** The notes and appointments that have ever existed. */
   readonly #records = new Map<number, Record>();
   #current = new Map<number, number | null>();
   #items: { readonly userId: number; readonly id: number }[] = [];

@@ -13,10 +13,7 @@ import { feedOf } from "./feed.ts";
 const REPS = 3;
 let stages = 0;
 
-/**
- * Returns a clock that advances by 10 ms with each call. A request for changes uses copies of records only if the changes were made some
- * milliseconds after the last request.
- */
+/** A request for changes uses copies of records only if the changes were made some milliseconds after the last request. */
 export function tickingClock(): Clock {
   let nowMs = Date.now();
   return { now: () => (nowMs += 10) };
@@ -38,10 +35,7 @@ export async function newStage(
   return { context, owner, reps };
 }
 
-/**
- * Creates a company whose clock the test sets. `contextAt` returns the context that makes all writes and comparisons. By default, this
- * context has the same DynamoDB client as the service.
- */
+/** `contextAt` returns the context of all writes and comparisons. By default, it has the DynamoDB client of the service. */
 export async function newTimedStage(
   db: FaultyDynamoDb,
   contextAt: (clock: Clock) => ApiContext = (clock) => warmFunction(db, clock),
@@ -51,10 +45,7 @@ export async function newTimedStage(
   return { ...(await newStage(db, clock, contextAt(clock))), time };
 }
 
-/**
- * The tests of costs change every seventh prospect. The ids are then so far apart that one Query for several rows costs more than single
- * reads.
- */
+/** The tests of costs change every seventh prospect, so that one Query for several rows costs more than single reads. */
 const APART = 7;
 
 /**

@@ -1,7 +1,4 @@
-/**
- * Tests the rule of POST /api/sync/operations: each operation has its effect exactly once, although every answer is lost once and each
- * batch is sent up to five times at once.
- */
+/** Tests that each operation of POST /api/sync/operations has its effect once, although answers are lost and batches are sent again. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { at, type Client } from "../../harness/client.ts";

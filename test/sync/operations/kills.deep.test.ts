@@ -1,7 +1,4 @@
-/**
- * Kills the function that applies a batch at each of its calls to the table, before or after the call has taken effect. In another test,
- * every fifth call fails. The device then sends the batch again. Each operation must have its effect exactly once.
- */
+/** Kills the function that applies a batch at each of its calls, and sends the batch again. Each operation must have its effect once. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -68,9 +65,7 @@ async function expectOnce(caller: Caller, { kept: id, deleted }: Ids): Promise<v
   const shown = await readProspect(context, caller, id);
   expect(shown).toMatchObject({ name: "second", currentStatus: null, appointments: [{ title: "Inspection" }] });
   expect([shown.statusHistory.length, shown.appointments.length]).toEqual([2, 1]);
-  const bodies: string[] = [];
-  for await (const { body } of listNotes(context, caller, id)) bodies.push(body);
-  expect(bodies).toEqual(["once"]);
+  expect(await Array.fromAsync(listNotes(context, caller, id), ({ body }) => body)).toEqual(["once"]);
 }
 
 test.each([false, true])(

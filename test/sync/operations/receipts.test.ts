@@ -1,7 +1,4 @@
-/**
- * Tests the receipts of operations that create or delete a prospect: what they cost, that each operation has one effect, and that each opId
- * belongs to one applied operation.
- */
+/** Tests the receipts of operations that create or delete a prospect: their cost, and that each opId belongs to one applied operation. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -23,7 +20,6 @@ import { create, operation } from "./push.ts";
 
 const db = faultyDynamoDb();
 
-/** Creates a company whose context uses the table through the proxy, so that its calls can fail. */
 async function stage() {
   const { context, owner } = await newTimedStage(db, (clock) => contextOn(db.sdk, clock));
   const send = async (...operations: readonly SentOperation[]) => {
@@ -41,7 +37,6 @@ async function stage() {
 const remove = (id: number, more: object = {}): SentOperation =>
   operation("prospect.delete", { id, fields: {}, ...more });
 
-/** Returns a creation, and a deletion of a new prospect. */
 async function bothKinds(context: ApiContext, caller: Caller): Promise<SentOperation[]> {
   return [create({ name: "a" }), remove((await createProspect(context, caller, { name: "b" })).id)];
 }
@@ -190,16 +185,11 @@ describe("the opId of a creation or deletion", () => {
       expect(await slow).toBe(MISMATCH);
       expect(await outcome(next)).toBe("duplicate");
     }
-    const notes = [];
-    for await (const note of listNotes(context, owner, id)) notes.push(note);
-    expect(notes).toHaveLength(2);
+    expect(await Array.fromAsync(listNotes(context, owner, id))).toHaveLength(2);
   });
 });
 
-/**
- * Returns a plan that delays one transaction. `transaction` returns the fault of the next transaction. DynamoDB gets the first transaction
- * only after `release` is called. `reached` resolves when the first transaction has been sent.
- */
+/** `transaction` delays the first transaction until `release` is called. `reached` resolves when that transaction has been sent. */
 function slowTransaction() {
   const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();

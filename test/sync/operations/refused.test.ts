@@ -100,7 +100,6 @@ test("operations that do not fit into the time of the request get the outcome re
 
 const HOUR_MS = 3_600_000;
 const DAYS = 59;
-/** Number of days between two notes that the test sends. */
 const STEP = 7;
 
 test("a note of any day is accepted after the prospect had another assignee on each of 59 days", async () => {
