@@ -1,6 +1,5 @@
 /**
- * Tests invitations of users. They must reveal nothing to other companies and must expire. A crash, a concurrent attempt or a repetition
- * must never block the next attempt.
+ * Tests that invitations reveal nothing to other companies and expire, and that neither crashes nor concurrent attempts block the next one.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -55,10 +54,7 @@ const shown = async (context: ApiContext, { companyId }: Caller, { id }: Pick<St
   User.parse(presentUser(await getUser(context, companyId, id), context.clock.now()));
 const taken = { code: "conflict", message: "This e-mail address is in use." };
 
-/**
- * Returns the fields of a user that must be equal for any two invitations. Ids, e-mail addresses and times are left out, because they
- * differ.
- */
+/** Leaves out the fields that differ between any two invitations: ids, e-mail addresses and times. */
 const shapeOf = ({ id: _, email: _email, createdAt: _c, updatedAt: _u, invitationExpiresAt, ...user }: User) => ({
   ...user,
   isEnding: invitationExpiresAt !== null,
@@ -316,33 +312,26 @@ describe("quota", () => {
 });
 
 test("after a crash at each call of an invitation, withdrawal or first sign-in, the next try completes it", async () => {
-  const works = {
-    invite: async (context: ApiContext, { pool, one, email }: Awaited<ReturnType<typeof scene>>) => {
-      const made = await createUser(context, pool, one, newUser(email));
-      return { made };
-    },
-  };
   const prepared = await scene();
   db.plan(() => pass);
-  await works.invite(contextOn(db.table, prepared.clock), prepared);
+  await createUser(contextOn(db.table, prepared.clock), prepared.pool, prepared.one, newUser(prepared.email));
   const calls = db.calls.length;
   for (let at = 1; at <= calls; at++) {
     const stage = await scene();
-    let isFirst = true;
-    db.plan((_, number) => (isFirst && number >= at ? serverError : pass));
-    await expect(works.invite(contextOn(db.table, stage.clock), stage)).rejects.toThrow();
-    isFirst = false;
-    const { made } = await works.invite(contextOn(db.table, stage.clock), stage);
+    const invite = () => createUser(contextOn(db.table, stage.clock), stage.pool, stage.one, newUser(stage.email));
+    db.plan((_, number) => (number >= at ? serverError : pass));
+    await expect(invite()).rejects.toThrow();
+    db.plan(() => pass);
+    const made = await invite();
 
     for (const work of ["sign in", "withdraw"] as const) {
       const run = async (context: ApiContext) =>
         work === "sign in"
           ? lookUpCaller(context, made.sub)
           : disableOrWithdraw(context, stage.pool, stage.one, made.id);
-      let isDying = true;
-      db.plan((_, number) => (isDying && number >= at ? serverError : pass));
+      db.plan((_, number) => (number >= at ? serverError : pass));
       await run(contextOn(db.table, stage.clock)).catch(() => undefined);
-      isDying = false;
+      db.plan(() => pass);
       await run(contextOn(db.table, stage.clock)).catch((error: unknown) => {
         // The crashed attempt had already completed the withdrawal, so the user no longer exists.
         expect(error).toMatchObject({ code: "not_found" });

@@ -1,7 +1,12 @@
-/** Tests that packed polygons are unpacked exactly and need few bytes. Polygons are the borders of territories. */
+/** Tests that packed polygons are unpacked exactly and need few bytes, and the cache of prepared polygons. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { contextOn } from "#shared/context.ts";
 import { packPolygon, unpackPolygon } from "#shared/reference/polygon.ts";
+import { areaOf } from "#shared/reference/territory-areas.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+
+const db = faultyDynamoDb();
 
 const degrees = (most: number) => ({ min: -most, max: most, noNaN: true });
 const rounded = (most: number) =>
@@ -49,4 +54,21 @@ describe("a packed polygon", () => {
     expect(packPolygon(points).length / points.length).toBeLessThanOrEqual(bytes);
     expect(unpackPolygon(packPolygon(points))).toEqual(points);
   });
+});
+
+const zigzag = (height: number) =>
+  packPolygon(Array.from({ length: 8 }, (_, i): [number, number] => [i / 8, i % 2 === 0 ? 0 : height]));
+
+test("a polygon is prepared once, until it changes or the prepared polygons need too much memory", () => {
+  const { table } = contextOn(db.direct, { now: () => 0 });
+  const areaAt = (territoriesVersion: number, id: number, height: number, companyId = 1) =>
+    areaOf({ table, companyId, head: { logId: "", territoriesVersion } }, { id, polygon: zigzag(height) });
+  const first = areaAt(1, 1, 1);
+  expect(areaAt(2, 1, 1)).toBe(first);
+  expect(areaAt(2, 1, 1, 2)).not.toBe(first);
+  const changed = areaAt(3, 1, 2);
+  expect([first.contains(1.5, 0.7), changed.contains(1.5, 0.63)]).toEqual([false, true]);
+  for (let id = 2; id < 600; id++) areaAt(3, id, 1);
+  expect(areaAt(3, 1, 2)).not.toBe(changed);
+  expect(areaAt(3, 599, 1)).toBe(areaAt(3, 599, 1));
 });
