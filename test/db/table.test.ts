@@ -15,11 +15,7 @@ const db = faultyDynamoDb();
 let partitions = 0;
 const partition = (): string => `test-${partitions++}`;
 const row = (pk: string, n: number) => ({ pk, sk: String(n).padStart(4, "0"), n });
-async function all(items: AsyncIterable<Item>): Promise<Item[]> {
-  const list: Item[] = [];
-  for await (const item of items) list.push(item);
-  return list;
-}
+const all = (items: AsyncIterable<Item>): Promise<Item[]> => Array.fromAsync(items);
 
 describe("reading", () => {
   test.each([1, 3])("a query that is answered in pages of %i returns every item once and in order", async (limit) => {

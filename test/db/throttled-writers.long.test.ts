@@ -30,10 +30,7 @@ interface Throttled {
   readonly rate: number;
 }
 
-/**
- * Imports rows, and checks that every row is written exactly once. Returns how many executions of the job the import needed, and how many
- * writes the table refused.
- */
+/** Returns how many executions of the job the import needed, and how many writes the table refused. */
 async function importThrottled({ rows, partitions, rate }: Throttled) {
   const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
   const scene = faultyJobs(db, now);
@@ -64,15 +61,10 @@ async function importThrottled({ rows, partitions, rate }: Throttled) {
   return { runs, refusedWrites: throttled.counts.refusedWrites };
 }
 
-/**
- * Up to this number of rows, the test also calls `checkIndex`. This function keeps all rows in memory, so a million rows would need 4 GB.
- */
+/** `checkIndex` keeps all rows in memory, so a million rows would need 4 GB. */
 const ROWS_IN_MEMORY = 20_000;
 
-/**
- * Checks that the table and the index contain each row of the file exactly once. All rows have different names, so different texts prove
- * different rows.
- */
+/** All rows have different names, so different texts prove different rows. */
 async function checkRows(table: Table, companyId: number, rows: number): Promise<void> {
   const records = indexRecords(table);
   const texts = new Set<string>();

@@ -1,7 +1,4 @@
-/**
- * Tests the code that decides whether a point is inside a ring. Compares it with an independent implementation, and checks cases with known
- * results.
- */
+/** Tests whether a point is inside a ring, against an independent implementation and with known results. */
 import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";
 import { expect, test } from "vitest";
@@ -9,22 +6,14 @@ import { type Ring, RingArea } from "#shared/geometry/ring.ts";
 import { ringOf } from "../harness/rings.ts";
 import { sized } from "../harness/tier.ts";
 
-/**
- * Coordinates on a small grid. With them, random points are often on vertices and edges, and edges are often horizontal or vertical.
- */
+/** Coordinates on a small grid, where random points are often on vertices and edges, and edges often horizontal or vertical. */
 const onGrid = fc.integer({ min: -4, max: 4 });
-/**
- * Multiples of 2^-40. The independent implementation subtracts coordinates. Doubles represent differences of these numbers exactly, so the
- * result has no rounding error.
- */
+/** Multiples of 2^-40. Doubles represent their differences exactly, so the independent implementation has no rounding error. */
 const anywhere = fc.integer({ min: -90 * 2 ** 40, max: 90 * 2 ** 40 }).map((value) => value / 2 ** 40);
 const pointOf = (coordinate: fc.Arbitrary<number>) => fc.tuple(coordinate, coordinate);
 const rings = (coordinate: fc.Arbitrary<number>) => fc.array(pointOf(coordinate), { minLength: 3, maxLength: 12 });
 
-/**
- * Returns true if the independent implementation finds the point inside the ring or on its boundary. `pointInPolygon` returns 0 for a point
- * on the boundary, so the result is compared with false.
- */
+/** `pointInPolygon` returns 0 for a point on the boundary, so the result is compared with false. */
 const expected = (ring: Ring, [lng, lat]: readonly [number, number]): boolean =>
   pointInPolygon([lng, lat], [[...ring, ...ring.slice(0, 1)].map(([x, y]) => [x, y])]) !== false;
 
@@ -71,10 +60,7 @@ test("a point inside by the even-odd rule, on an edge or on a vertex is found, a
   );
 });
 
-/**
- * Longitudes and latitudes on a coarse grid of the earth. Many edges between them cross the 180th meridian, end on it, or span exactly 180
- * degrees.
- */
+/** A coarse grid of the earth. Many edges on it cross the 180th meridian, end on it, or span exactly 180 degrees. */
 const coarse = fc.tuple(
   fc.integer({ min: -6, max: 6 }).map((column) => column * 30),
   fc.integer({ min: -3, max: 3 }).map((row) => row * 30),
@@ -99,10 +85,7 @@ function plainOf(ring: Ring): { plain: Ring; crosses: boolean } {
   return turns === 0 && crosses ? { plain, crosses } : { plain: ring, crosses: false };
 }
 
-/**
- * Returns the expected result for a point on the earth. A point has a longitude in each full turn. The point is inside if an odd number of
- * these longitudes is inside.
- */
+/** A point has a longitude in each full turn. It is inside if an odd number of these longitudes is inside. */
 function expectedOnEarth(ring: Ring, [lng, lat]: readonly [number, number]): boolean {
   const { plain, crosses } = plainOf(ring);
   if (!crosses) return expected(ring, [lng, lat]);

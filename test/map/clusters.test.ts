@@ -1,7 +1,4 @@
-/**
- * Tests that clusters of prospects have the same cells and counts as a simple grouping of the points, and that moving the map changes no
- * cluster that stays in view.
- */
+/** Tests that clusters have the cells and counts of a simple grouping of the points, and that moving the map changes none in view. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { IndexRow } from "#shared/company-index/record.ts";
@@ -37,7 +34,6 @@ test("the items contain each prospect in the box exactly once, and no more than 
       for (const { count, byStatus = [{ statusId: null, count }] } of items) {
         expect(byStatus.reduce((sum, status) => sum + status.count, 0)).toBe(count);
       }
-      // Expects that every point in the box is in a cell of the view.
       const [west, south, east, north] = bbox;
       for (const row of unflushed) {
         if (row.lat === null || row.lng === null || row.lat < south || row.lat > north) continue;
@@ -103,14 +99,10 @@ test("the cells have the same size wherever a window of whole pixels shows the m
   // 41 x 46 cells) therefore count as 44 x 47 and 43 x 48 cells, which are too many. Without the addition for rounding, they would be so
   // close to 2 000 that the rounding of their degrees would decide. The third window (41 x 44) counts as 43 x 46 cells, which are allowed.
   const windows = fc.constantFrom(
-    ...[
-      { width: 1344, height: 1440, factor: 2 },
-      { width: 1312, height: 1472, factor: 2 },
-    ],
-    ...[
-      { width: 1312, height: 1408, factor: 1 },
-      { width: 320, height: 480, factor: 1 },
-    ],
+    { width: 1344, height: 1440, factor: 2 },
+    { width: 1312, height: 1472, factor: 2 },
+    { width: 1312, height: 1408, factor: 1 },
+    { width: 320, height: 480, factor: 1 },
   );
   fc.assert(
     fc.property(fc.integer({ min: 4, max: 18 }), windows, start, start, (zoom, { width, height, factor }, a, b) => {

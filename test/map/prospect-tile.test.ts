@@ -1,6 +1,4 @@
-/**
- * Tests tiles of prospects. An independent library decodes them, and a simple count of the points in each tile gives the expected content.
- */
+/** Tests tiles of prospects. An independent library decodes them, and a simple count of points gives the expected content. */
 import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -35,10 +33,7 @@ const rowsOf = (points: readonly Point[], idOf: (i: number) => number): IndexRow
 const sortedSegment = (rows: readonly IndexRow[]): LoadedSegment =>
   segmentOf(sortedByGeohash(rows.map((row) => ({ row, notes: [] }))));
 
-/**
- * Returns a function that makes a tile of the points. The first `flushed` points are in the stored index. The other points are not flushed
- * yet.
- */
+/** The first `flushed` points are in the stored index, and the others are unflushed. */
 function tilesOf(
   points: readonly Point[],
   flushed: number,
@@ -192,10 +187,7 @@ describe("a tile with more than 5 000 points", () => {
   });
 });
 
-/**
- * Returns a tile with 5 000 scattered pins. The points are spread evenly over the tile without a repeating pattern: the fraction of
- * `(i + 1) * step` takes evenly spread values from 0 to 1. The ids are spread over their range in the same way.
- */
+/** The fraction of `(i + 1) * step` spreads the points and ids evenly and without a repeating pattern. */
 function scatteredTile(firstId: number, range: number): Uint8Array {
   const spread = (i: number, step: number): number => ((i + 1) * step) % 1;
   // The square makes the first statuses more frequent.

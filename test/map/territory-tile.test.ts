@@ -1,7 +1,4 @@
-/**
- * Tests tiles of territories, which an independent library decodes. A point must be inside the drawn polygon exactly if it is inside the
- * territory, also if the polygon crosses itself.
- */
+/** Tests that a point is inside the polygon drawn in a tile exactly if it is inside the territory, also if that crosses itself. */
 import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";
 import { describe, expect, onTestFinished, test, vi } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * Checks the rule of `GET /api/reports/activity`: the report has the same counts as a simple list in which the test records what users have
- * done. The rule must hold after any sequence of writes, imports, rebuilds, and flushes that are killed at any call.
+ * Checks that activity reports have the counts of a simple list of what users have done, after any writes, imports, rebuilds and killed
+ * flushes.
  */
 import fc from "fast-check";
 import { expect } from "vitest";
@@ -18,25 +18,10 @@ import { type ActivityQuery, type ActivityReport, activityReport } from "#shared
 import { tableKilledAt, unlessKilled } from "../harness/killable.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 import { rectangle } from "../harness/rings.ts";
-import {
-  createAppointment,
-  createNote,
-  createProspect,
-  createTerritory,
-  deleteAppointment,
-  deleteNote,
-  deleteProspect,
-  updateAppointment,
-  updateNote,
-  updateProspect,
-  updateUser,
-} from "../harness/verbs.ts";
+import * as verbs from "../harness/verbs.ts";
 
 const HOUR_MS = 3_600_000;
-/**
- * Offsets of three time zones from UTC, in hours. These zones have no summer time. The test can therefore add the offset to find the local
- * day, independently of the service's code.
- */
+/** Offsets from UTC in hours. These zones have no summer time, so the test finds the local day without the service's code. */
 const zones = { UTC: 0, "America/Phoenix": -7, "Asia/Kathmandu": 5.75 } as const;
 const zoneNames = ["UTC", "America/Phoenix", "Asia/Kathmandu"] as const;
 const groupings = ["user", "status", "day", "territory"] as const;
@@ -152,7 +137,7 @@ export class Run {
     for (const [west, east] of bands) {
       const shape = { name: `${west}`, polygon: rectangle(west, 0, east, 10) };
       const input = { ...shape, totalProperties: 0, assignedToUserId: null };
-      ids.push((await createTerritory(this.#context, this.#owner, input)).id);
+      ids.push((await verbs.createTerritory(this.#context, this.#owner, input)).id);
     }
     this.#territoryIds = ids;
     for (const one of steps) {
@@ -187,9 +172,9 @@ export class Run {
   /** Renames the rep, whose counts stay in the report, also while the rep is disabled. */
   async #changeRep({ b }: Step): Promise<void> {
     const { userId } = this.#rep;
-    await updateUser(this.#context, this.#owner, userId, { firstName: `n${b}`, isActive: false });
+    await verbs.updateUser(this.#context, this.#owner, userId, { firstName: `n${b}`, isActive: false });
     await this.#expectReport({ kind: "report", a: 0, b: 0 }, true);
-    await updateUser(this.#context, this.#owner, userId, { isActive: true });
+    await verbs.updateUser(this.#context, this.#owner, userId, { isActive: true });
   }
 
   #statusAt(b: number): number | null {
@@ -199,7 +184,7 @@ export class Run {
   async #create({ userId, ...rest }: Caller, a: number, b: number): Promise<void> {
     const [lng, statusId] = [a % 13, this.#statusAt(b)];
     const status = statusId === null ? {} : { currentStatusId: statusId };
-    const { id } = await createProspect(this.#context, { userId, ...rest }, { lat: 5, lng, ...status });
+    const { id } = await verbs.createProspect(this.#context, { userId, ...rest }, { lat: 5, lng, ...status });
     const at = this.#clock.ms;
     this.#live.set(id, { lng, statusId, noteIds: [], appointmentIds: [] });
     this.#done.push({ kind: "creations", userId, at, statusId, prospectId: id });
@@ -216,32 +201,32 @@ export class Run {
     if (kind === "status") {
       const statusId = this.#statusAt(b);
       if (statusId === live.statusId) return;
-      await updateProspect(context, owner, id, { currentStatusId: statusId }, arrival);
+      await verbs.updateProspect(context, owner, id, { currentStatusId: statusId }, arrival);
       live.statusId = statusId;
       this.#done.push({ kind: "statusChanges", userId, at, statusId, prospectId: id });
     } else if (kind === "note") {
-      live.noteIds.push((await createNote(context, owner, id, { body: "at home" }, arrival)).id);
+      live.noteIds.push((await verbs.createNote(context, owner, id, { body: "at home" }, arrival)).id);
       this.#done.push({ kind: "notes", userId, at, statusId: null, prospectId: id });
     } else if (kind === "appointment") {
       const input = { title: "Visit", startAt: "2027-01-01T10:00:00.000Z" };
-      live.appointmentIds.push((await createAppointment(context, owner, id, input, arrival)).id);
+      live.appointmentIds.push((await verbs.createAppointment(context, owner, id, input, arrival)).id);
       this.#done.push({ kind: "appointments", userId, at, statusId: null, prospectId: id });
     } else if (kind === "edit") {
       // A changed note, or an appointment that is moved to another day, is no new fact.
       const [note, appointment] = [live.noteIds.at(-1), live.appointmentIds.at(-1)];
-      if (note !== undefined) await updateNote(context, owner, note, { body: `edited ${b}` });
+      if (note !== undefined) await verbs.updateNote(context, owner, note, { body: `edited ${b}` });
       if (appointment !== undefined) {
         const startAt = new Date(at + b * HOUR_MS).toISOString();
-        await updateAppointment(context, owner, appointment, { startAt });
+        await verbs.updateAppointment(context, owner, appointment, { startAt });
       }
     } else if (kind === "remove") {
       const [note, appointment] = [live.noteIds.pop(), live.appointmentIds.pop()];
-      if (note !== undefined) await deleteNote(context, owner, note);
-      if (appointment !== undefined) await deleteAppointment(context, owner, appointment);
+      if (note !== undefined) await verbs.deleteNote(context, owner, note);
+      if (appointment !== undefined) await verbs.deleteAppointment(context, owner, appointment);
     } else if (kind === "rename") {
-      await updateProspect(context, owner, id, { name: `n${b}` });
+      await verbs.updateProspect(context, owner, id, { name: `n${b}` });
     } else if (kind === "delete") {
-      await deleteProspect(context, owner, id);
+      await verbs.deleteProspect(context, owner, id);
       this.#live.delete(id);
     }
   }
@@ -268,10 +253,7 @@ export class Run {
     await addImported(this.#context, companyId, indexed, { by: userId });
   }
 
-  /**
-   * Runs a flush. Two of three flushes are killed at one of their first 14 calls to the table, before or after this call has taken effect.
-   * A flush with fewer calls may end before the kill.
-   */
+  /** Two of three flushes are killed at one of their first 14 calls, before or after the call has taken effect. */
   async #flush(a: number, b: number): Promise<void> {
     const at = a % 3 === 0 ? Number.POSITIVE_INFINITY : 1 + (a % 14);
     const { table } = tableKilledAt(at, b % 2 !== 0, this.#context.table);

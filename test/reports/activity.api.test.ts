@@ -53,7 +53,6 @@ test("activity is counted by user, status, day and territory, at once and withou
   expect(byUser).toMatchObject({ countedSince: null, timezone: "UTC", totals: counts(3, 1, 1, 2) });
   const rep = { user: { id: repId, lastName: "Rep" }, ...counts(3, 1, 0, 1) };
   const owner = { user: { id: ownerId }, ...counts(0, 0, 1, 1) };
-  // The items are in the order of the users' ids.
   expect(byUser.items).toMatchObject([owner, rep].toSorted((a, b) => a.user.id - b.user.id));
   expect((await report(as.owner, "status")).items).toMatchObject([
     { status: { id: first?.id, value: first?.value }, ...counts(1, 0, 0, 1) },
@@ -81,7 +80,6 @@ test.each([
   ["?from=2026-01-01&to=2026-01-02", "groupBy"],
   ["?from=2026-01-01&to=2026-01-02&groupBy=team", "groupBy"],
   ["?from=yesterday&to=2026-01-02&groupBy=day", "from"],
-  ["?from=2026-01-01&to=2027-01-03&groupBy=day", "to"],
   ["?from=0000-01-01T00:00:00%2B14:00&to=0000-01-02&groupBy=day", "from"],
   ["?from=2026-01-01&to=2026-01-02&groupBy=day&timezone=Mars/Phobos", "timezone"],
   ["?from=2026-01-01&to=2026-01-02&groupBy=day&timezone=", "timezone"],

@@ -1,7 +1,4 @@
-/**
- * Tests activity reports: exact counts, `countedSince` (the time from which on all activity is counted), the refusal of a report that would
- * read too much, and damaged rows.
- */
+/** Tests activity reports: exact counts, `countedSince`, the refusal of a report that would read too much, and damaged rows. */
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { systemClock } from "#shared/clock.ts";
@@ -163,10 +160,7 @@ test("a flush between the reads and the write of a repair makes the repair begin
   }
 });
 
-/**
- * Creates a company with three facts. Two flushes have moved the first two facts into the log or the daily sums. The third fact is still in
- * an unflushed entry of the search index.
- */
+/** Two flushes have moved two of the three facts into the log or the daily sums. The third fact is in an unflushed entry. */
 async function newScene() {
   const context = warmFunction(db, { now: () => Date.parse(`${today()}T12:00:00Z`) });
   const { caller } = await newCompany(context);
@@ -181,10 +175,7 @@ async function newScene() {
   return { context, caller, companyId, create, sound };
 }
 
-/**
- * Flushes with a process that is killed at call number `at`, before or after the call takes effect. It is not killed if `at` is infinite.
- * Returns the names of its calls.
- */
+/** Returns the calls of a flush that is killed at call number `at`, or at none if `at` is infinite. */
 async function killedFlush(
   { context, companyId }: Awaited<ReturnType<typeof newScene>>,
   at: number,
@@ -219,10 +210,8 @@ test("a killed flush loses no fact and counts none twice", { tags: ["sized"] }, 
       await create();
       await sound();
       await expectCount(5);
-      const left = [];
-      for await (const { sk } of context.table.query({ ...activityKeys.factLog(companyId), begins: "A#" }))
-        left.push(sk);
-      expect(left).toHaveLength(1);
+      const log = { ...activityKeys.factLog(companyId), begins: "A#" };
+      expect(await Array.fromAsync(context.table.query(log))).toHaveLength(1);
     }
   }
 });

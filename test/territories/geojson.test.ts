@@ -6,10 +6,7 @@ import { exteriorRing, featureOf } from "#shared/territories/geojson.ts";
 import { ringOf } from "../harness/rings.ts";
 import { sized } from "../harness/tier.ts";
 
-/**
- * Number of units in a degree. The coordinates of this test have seven decimals. In these units they are integers, so the test computes
- * areas exactly.
- */
+/** Units in a degree. The coordinates of this test have seven decimals and are integers in these units, so areas are exact. */
 const SCALE = 1e7;
 const coordinate = (limit: number) =>
   fc.integer({ min: -limit * SCALE, max: limit * SCALE }).map((value) => value / SCALE);
@@ -28,10 +25,7 @@ const town = fc
   );
 const closing = fc.boolean();
 
-/**
- * Returns twice the exact area. The unit of length is the last decimal of a coordinate, so the area is an integer. It is positive if the
- * ring is counter-clockwise.
- */
+/** Returns twice the area, in square units of the last decimal. It is positive if the ring is counter-clockwise. */
 function exactArea(polygon: Polygon): bigint {
   const points = polygon.map((point) => point.map((value) => BigInt(Math.round(value * SCALE))));
   return points.reduce((sum, [x = 0n, y = 0n], i) => {

@@ -1,7 +1,4 @@
-/**
- * Tests imports of territories in GeoJSON: features and their faults, duplicates, a company's limits, and requests that are killed at any
- * call.
- */
+/** Tests imports of territories in GeoJSON: features and their faults, duplicates, limits, and requests that are killed at any call. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -17,7 +14,7 @@ import {
   signOf,
   TerritoryImport,
 } from "#shared/territories/import.ts";
-import { listTerritories, type Territory } from "#shared/territories/territories.ts";
+import { listTerritories } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
@@ -40,11 +37,7 @@ const feature = (name: unknown, coordinates: unknown = [ring(0)], type = "Polygo
 });
 const collection = (...features: unknown[]) => ({ type: "FeatureCollection" as const, features });
 
-async function listed(companyId: number): Promise<Territory[]> {
-  const all: Territory[] = [];
-  for await (const territory of listTerritories(direct(), companyId)) all.push(territory);
-  return all;
-}
+const listed = (companyId: number) => Array.fromAsync(listTerritories(direct(), companyId));
 
 const faultsOf = ({ results }: TerritoryImport) => results.map(({ outcome, code }) => code ?? outcome);
 

@@ -1,8 +1,4 @@
-/**
- * Tests territories over HTTP: methods, refused input and webhook events. Polygons must be returned exactly as they were sent. Who
- * reaches a territory is in test/http/matrix.api.test.ts.
- */
-import fc from "fast-check";
+/** Tests territories over HTTP: methods, refused input and webhook events. Who reaches one is in test/http/matrix.api.test.ts. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewTerritory, Territory, TerritoryPatch } from "../../docs/client/api.ts";
 import { denver, phoenix } from "../../infra/local/demo/cities.ts";
@@ -10,7 +6,6 @@ import { at, type Client, demo, json } from "../harness/client.ts";
 import { rectangle, ringOf } from "../harness/rings.ts";
 import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
-import { sized } from "../harness/tier.ts";
 import { subscribe } from "../webhooks/subscribed.ts";
 
 const as = await newTeam();
@@ -47,7 +42,7 @@ describe("territories", () => {
     dataOf(await as.rep.DELETE("/api/territories/{id}", at(made.id)));
   });
 
-  test("are listed newest first and changed by field", async () => {
+  test("are listed newest first", async () => {
     const rep2 = await userId(as.rep2.email);
     const name = uniqueName();
     const older = await create();
@@ -63,34 +58,16 @@ describe("territories", () => {
     expect(dataOf(await as.rep2.GET("/api/territories/{id}", at(made.id)))).toEqual(made);
     const ids = dataOf(await as.viewer.GET("/api/territories")).map(({ id }) => id);
     expect(ids.filter((id) => [made.id, older.id].includes(id))).toEqual([made.id, older.id]);
-
-    const renamed = dataOf(
-      await as.rep2.PATCH("/api/territories/{id}", { ...at(made.id), body: { name: `${name}!` } }),
-    );
-    expect(renamed).toEqual({ ...made, name: `${name}!`, updatedAt: renamed.updatedAt });
-    const bare = dataOf(await change(as.rep, made.id, { assignedToUserId: null }));
-    expect(bare).toMatchObject({ assignedToUserId: null, polygon: square, name: `${name}!` });
   });
 
-  test("return any polygon exactly as it was sent", { tags: "sized" }, async () => {
-    const { id } = await create();
-    const within = (limit: number) =>
-      fc
-        .double({ min: -limit, max: limit, noNaN: true, noDefaultInfinity: true })
-        .filter((value) => !Object.is(value, -0));
-    const ring = fc.array(fc.tuple(within(180), within(90)), { minLength: 3, maxLength: 12 });
-    await fc.assert(
-      fc.asyncProperty(ring, async (polygon) => {
-        expect(dataOf(await change(as.rep, id, { polygon })).polygon).toEqual(polygon);
-        expect(dataOf(await as.rep.GET("/api/territories/{id}", at(id))).polygon).toEqual(polygon);
-      }),
-      { numRuns: sized({ short: 5, wide: 200 }) },
-    );
-    const largest = Array.from({ length: 5_000 }, (_, i): [number, number] => [
+  test("return a polygon of 5 000 points exactly as it was sent", async () => {
+    const polygon = Array.from({ length: 5_000 }, (_, i): [number, number] => [
       -104 - (i + 1) / 7_000.7,
       39 + (i + 1) / 9_000.9,
     ]);
-    expect((await create({ polygon: largest })).polygon).toEqual(largest);
+    const made = await create({ polygon });
+    expect(made.polygon).toEqual(polygon);
+    expect(dataOf(await as.rep.GET("/api/territories/{id}", at(made.id)))).toEqual(made);
   });
 
   test.each<[string, object]>([

@@ -4,7 +4,6 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import * as limits from "#shared/limits.ts";
-import type { Territory } from "#shared/territories/territories.ts";
 import { getTerritory, listTerritories } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
@@ -26,11 +25,7 @@ const ring = (points: number): [number, number][] =>
     return [Number((-105 + 0.1 * Math.cos(angle)).toFixed(6)), Number((39.7 + 0.1 * Math.sin(angle)).toFixed(6))];
   });
 
-async function listed(context: ApiContext, companyId: number): Promise<Territory[]> {
-  const all: Territory[] = [];
-  for await (const territory of listTerritories(context, companyId)) all.push(territory);
-  return all;
-}
+const listed = (context: ApiContext, companyId: number) => Array.fromAsync(listTerritories(context, companyId));
 
 test("a list reads a small part of the text of its polygons, and no deleted territory", async () => {
   const context = newFunction();
