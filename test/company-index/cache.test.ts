@@ -93,13 +93,10 @@ describe("the cache", () => {
 });
 
 describe("the cache size", () => {
-  test.each([128, 512, 1_024, 2_048, 5_120, 10_240])(
-    "of a function with %d MB leaves memory for Node.js and a read",
-    (memoryMb) => {
-      const kept = cacheBytesOf(memoryMb) / 2 ** 20;
-      expect(kept + Math.min(460, memoryMb * 0.8)).toBeLessThanOrEqual(memoryMb);
-    },
-  );
+  test.each([128, 512, 1_024, 2_048, 5_120, 10_240])("with %d MB leaves memory for Node.js and a read", (memoryMb) => {
+    const kept = cacheBytesOf(memoryMb) / 2 ** 20;
+    expect(kept + Math.min(460, memoryMb * 0.8)).toBeLessThanOrEqual(memoryMb);
+  });
 
   test("holds 200 companies of 100 000 prospects in the memory of the functions of lists, of the map and of searches", () => {
     const { list, pins, search } = readMeasured().loads;

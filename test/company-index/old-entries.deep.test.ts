@@ -84,18 +84,15 @@ async function newCompany() {
   };
 }
 
-test.each([1, 10, FLUSH_ENTRIES - 1])(
-  "the sweeper flushes a company that has written %s entries and then stops writing",
-  async (count) => {
-    const company = await newCompany();
-    await company.create(count);
-    expect(await company.left()).toBe(count);
-    await company.sweepAfter(OLD_MS, 2);
-    expect(await company.left()).toBe(0);
-    await company.sweepAfter(OLD_MS);
-    expect(await company.request()).not.toHaveProperty("dueAt");
-  },
-);
+test.each([1, 10, FLUSH_ENTRIES - 1])("the sweeper flushes a company that stops after %s entries", async (count) => {
+  const company = await newCompany();
+  await company.create(count);
+  expect(await company.left()).toBe(count);
+  await company.sweepAfter(OLD_MS, 2);
+  expect(await company.left()).toBe(0);
+  await company.sweepAfter(OLD_MS);
+  expect(await company.request()).not.toHaveProperty("dueAt");
+});
 
 test("a company whose entries are a second younger than a minute is not flushed", async () => {
   const company = await newCompany();

@@ -14,9 +14,7 @@ const onEarth = ([x, lat]: readonly [number, number]): [number, number] => [x < 
 const isInside = (ring: Ring, [x, y]: readonly [number, number]): boolean | 0 =>
   pointInPolygon([x, y], [[...ring, ...ring.slice(0, 1)].map(([lng, lat]) => [lng, lat])]);
 
-test("the parts of a cut ring cover the same points as the ring, and none of their edges crosses the meridian", {
-  tags: "sized",
-}, () => {
+test("the parts of a cut ring cover its points, and no edge crosses the meridian", { tags: "sized" }, () => {
   const place = fc.tuple(fc.integer({ min: -40, max: 40 }), fc.integer({ min: -40, max: 40 }));
   fc.assert(
     fc.property(

@@ -214,9 +214,7 @@ test("the sweeper finds a job whose message was lost, and cancels one that is pa
   expect(await bulk.storedJob(harness, waiting)).toMatchObject({ state: "cancelled", changed: 0 });
 });
 
-test("the five counts always sum to the total, however a job is killed, paused, resumed and cancelled", {
-  tags: "sized",
-}, async () => {
+test("the counts always sum to the total, also after kills, pauses and cancellations", { tags: "sized" }, async () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ run: fc.nat(80) }) },
     fc.constantFrom("pause" as const, "resume" as const, "cancel" as const, "edit" as const),

@@ -84,9 +84,7 @@ test("an import and its upload survive a bucket that refuses every call for hour
 });
 
 describe("hand-over", () => {
-  test("executions with time for only one batch write every row once, in the order of the file", {
-    tags: "sized",
-  }, async () => {
+  test("executions with time for one batch write every row once, in its order", { tags: "sized" }, async () => {
     // A batch also ends after a million characters of notes. Every third row has a note, so the short file needs two batches.
     const { count, more } = sized({
       short: { count: 330, more: "x".repeat(limits.note - 10) },
@@ -243,9 +241,7 @@ describe("a failed or cancelled import", () => {
     }
   });
 
-  test("that is cancelled at any call leaves no rows a moment later, and was never visible", {
-    tags: "sized",
-  }, async () => {
+  test("that is cancelled at any call soon leaves no rows, and was never visible", { tags: "sized" }, async () => {
     for (const last of killPoints(turn++)) {
       const company = await newCompany(harness.sound());
       const job = await harness.uploaded(company.caller, fileOf(40));

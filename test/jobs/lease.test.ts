@@ -94,23 +94,20 @@ async function executed(job: JobMessage, key: Key, meanwhile: (table: JobContext
   await harness.run({ ...rest, table: { ...sound, get } }, job);
 }
 
-test.each(table)(
-  "an execution of %s job does nothing if another one has begun and died since it read the row",
-  async (_, { begin, keyOf }) => {
-    const job = await begin(silent);
-    const key = keyOf(job);
-    let died: unknown;
-    await executed(job, key, async ({ write }) => {
-      died = await write({ update: key, change: { set: { runsUntil: iso(now.ms - 1) } } });
-    });
-    expect(await rowAt(key)).toEqual({ ...key, ...Object(died) });
-    await harness.settle();
-    expect(await rowAt(key)).toMatchObject({ state: "completed" });
-  },
-);
+test.each(table)("%s job does nothing if another execution ran since it read the row", async (_, { begin, keyOf }) => {
+  const job = await begin(silent);
+  const key = keyOf(job);
+  let died: unknown;
+  await executed(job, key, async ({ write }) => {
+    died = await write({ update: key, change: { set: { runsUntil: iso(now.ms - 1) } } });
+  });
+  expect(await rowAt(key)).toEqual({ ...key, ...Object(died) });
+  await harness.settle();
+  expect(await rowAt(key)).toMatchObject({ state: "completed" });
+});
 
 test.each(table)(
-  "an execution of %s job makes no row if the row was deleted since it was read",
+  "an execution of %s job makes no row if it was deleted since the read",
   async (_, { begin, keyOf }) => {
     const job = await begin(silent);
     await executed(job, keyOf(job), ({ batchRemove }) => batchRemove([keyOf(job)]));

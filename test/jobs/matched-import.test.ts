@@ -79,9 +79,7 @@ const edits: Readonly<Record<string, readonly string[]>> = {
 const guard = (text: string): string =>
   /^[=+\-@\t\r\n\0\uFF1D\uFF0B\uFF0D\uFF20]/.test(text) && !/^[\d +\-().]+$/.test(text) ? `'${text}` : text;
 
-test("an exported file that is edited and imported by id changes exactly the edited cells", {
-  tags: "sized",
-}, async () => {
+test("an exported file that is edited and imported changes exactly the edited cells", { tags: "sized" }, async () => {
   const edit = fc
     .constantFrom(...Object.keys(edits))
     .chain((column) => fc.record({ column: fc.constant(column), text: fc.constantFrom(...(edits[column] ?? [""])) }));

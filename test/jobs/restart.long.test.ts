@@ -38,9 +38,7 @@ async function expectWhole(api: ApiClient, id: number, search: string): Promise<
 const TIMEOUT_MS = 1_800_000;
 const OWNER = "owner@acme.test";
 
-test("imports that SIGTERM and SIGKILL cut off continue after the next start, and import each row once", {
-  timeout: TIMEOUT_MS,
-}, async () => {
+test("after SIGTERM and SIGKILL, imports continue and import each row once", { timeout: TIMEOUT_MS }, async () => {
   const start = restartable();
   const first = await start();
   const terminated = await runningImport(await first.clientOf(OWNER), "Terminated");

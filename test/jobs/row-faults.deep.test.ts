@@ -91,9 +91,7 @@ test("a fault names the value, and the similar name of an active status or user"
 const SHARE = sized({ short: 5, wide: 1 });
 const ROWS = limits.importRows / SHARE;
 
-test("different values of the maximum number of rows do not make the row of the import too large", {
-  tags: "sized",
-}, async () => {
+test("different values in all rows do not make the row of the import too large", { tags: "sized" }, async () => {
   const next = sequence();
   const letter = () => String.fromCodePoint(0x4e00 + Math.floor(next() * 20_000));
   const value = () => Array.from({ length: 30 }, letter).join("");
@@ -112,9 +110,7 @@ function sequence(): () => number {
   };
 }
 
-test("the most varied faults of the maximum number of rows fit into an answer and a row of the table", {
-  tags: "sized",
-}, async () => {
+test("the most varied faults of all rows fit into an answer and a row of the table", { tags: "sized" }, async () => {
   const next = sequence();
   const pick = <T>(values: readonly T[]): T => values[Math.floor(next() * values.length)] ?? expect.fail("no value");
   const bad: Partial<Record<string, readonly string[]>> = {

@@ -53,7 +53,7 @@ async function newGrid(): Promise<Company & { readonly points: readonly Point[] 
   return { ...company, points };
 }
 
-test("the counts equal those of a test of each point, for polygons that also cross themselves", {
+test("the counts equal those of a test of each point, also if a polygon crosses itself", {
   tags: "sized",
 }, async () => {
   const { caller, repId, points } = await newGrid();

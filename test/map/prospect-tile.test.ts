@@ -209,10 +209,7 @@ test.for([
   { firstId: 1_000_000, range: 1_000_000, maximum: 60_000 },
   // The first two bytes of ids from 50 to 100 million have no pattern, so each pin needs about one byte more than in the cases above.
   { firstId: 50_000_000, range: 50_000_000, maximum: 64_000 },
-])(
-  "5 000 scattered pins with $range ids from $firstId on have at most $maximum bytes",
-  async ({ firstId, range, maximum }) => {
-    const tile = scatteredTile(firstId, range);
-    expect((await buffer(gzipped([tile], TILE_GZIP_LEVEL))).length).toBeLessThanOrEqual(maximum);
-  },
-);
+])("5 000 pins with $range ids from $firstId on have at most $maximum bytes", async ({ firstId, range, maximum }) => {
+  const tile = scatteredTile(firstId, range);
+  expect((await buffer(gzipped([tile], TILE_GZIP_LEVEL))).length).toBeLessThanOrEqual(maximum);
+});

@@ -135,18 +135,15 @@ const feature = (name: string, ring: [number, number][]) => ({
   geometry: { type: "Polygon", coordinates: [[...ring, ring[0]]] },
 });
 
-describe.each(["prospects", "territories"])(
-  "a tile of %s is refused with the name of the faulty part of the path",
-  (kind) => {
-    test.each([
-      ["z", ["23/0/0.mvt", "-1/0/0.mvt", "1e1/0/0.mvt"]],
-      ["x", ["0/1/0.mvt", "3/8/0.mvt", "3/x/0.mvt", "22/99999999/0.mvt"]],
-      ["y", ["0/0/1.mvt", "0/0/0", "0/0/0.png", "0/0/.mvt", "0/0/-1.mvt"]],
-    ])("%s", async (parameter, tiles) => {
-      for (const tile of tiles) {
-        const faults = problemOf(await as.rep("GET", `/api/${kind}/tiles/${tile}`), 400, "validation_failed");
-        expect(new Set(faults.map((fault) => fault.parameter)), tile).toEqual(new Set([parameter]));
-      }
-    });
-  },
-);
+describe.each(["prospects", "territories"])("a tile of %s is refused with the name of the faulty part", (kind) => {
+  test.each([
+    ["z", ["23/0/0.mvt", "-1/0/0.mvt", "1e1/0/0.mvt"]],
+    ["x", ["0/1/0.mvt", "3/8/0.mvt", "3/x/0.mvt", "22/99999999/0.mvt"]],
+    ["y", ["0/0/1.mvt", "0/0/0", "0/0/0.png", "0/0/.mvt", "0/0/-1.mvt"]],
+  ])("%s", async (parameter, tiles) => {
+    for (const tile of tiles) {
+      const faults = problemOf(await as.rep("GET", `/api/${kind}/tiles/${tile}`), 400, "validation_failed");
+      expect(new Set(faults.map((fault) => fault.parameter)), tile).toEqual(new Set([parameter]));
+    }
+  });
+});

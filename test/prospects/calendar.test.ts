@@ -82,7 +82,7 @@ const expected = ({ prospects, appointments }: Model, { role, userId }: Caller):
     .sort(([a, one], [b, other]) => (one.startAt < other.startAt ? -1 : one.startAt > other.startAt ? 1 : a - b))
     .map(([id]) => id);
 
-test("the calendar has exactly the appointments of the user's prospects after any creations, moves, deletions and reassignments", {
+test("the calendar has exactly the appointments of the user's prospects after any writes", {
   tags: "sized",
 }, async () => {
   const context = newFunction();

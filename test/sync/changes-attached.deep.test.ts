@@ -47,67 +47,59 @@ function expectWithin(page: { units: number; rounds: number }, changes: number, 
 test.each([
   { isFlushed: false, rounds: 2 },
   { isFlushed: true, rounds: 3 },
-])(
-  "new and changed notes are read without the rows of their prospects (flushed: $isFlushed)",
-  async ({ isFlushed, rounds }) => {
-    const { context, owner, rep, scattered, flush, feed } = await newReadCompany(db, 12);
-    const notes: number[] = [];
-    for (const [i, id] of scattered.entries()) {
-      const occurredAt = i % 2 === 0 ? undefined : "2026-06-01T08:00:00.000Z";
-      notes.push((await createNote(context, rep, id, { body: `Called Ünal ${i}.\nCall again` }, { occurredAt })).id);
-    }
-    if (isFlushed) await flush();
-    const expected = async (caller: Caller) =>
-      new Map(
-        await Promise.all(notes.map(async (id) => [id, Note.parse(await getNote(context, caller, id))] as const)),
-      );
-    for (const caller of [owner, rep]) {
-      const page = await feed(caller).pull();
-      expect(upserts(page.items, "notes")).toEqual(await expected(caller));
-      expectWithin(page, notes.length, rounds);
-    }
-    for (const id of notes) await updateNote(context, owner, id, { body: `Sold ${id}` });
-    if (isFlushed) await flush();
-    for (const caller of [owner, rep]) {
-      const page = await feed(caller).pull();
-      expect(upserts(page.items, "notes")).toEqual(await expected(caller));
-      expectWithin(page, notes.length, rounds);
-    }
-  },
-);
+])("notes are read without the rows of their prospects (flushed: $isFlushed)", async ({ isFlushed, rounds }) => {
+  const { context, owner, rep, scattered, flush, feed } = await newReadCompany(db, 12);
+  const notes: number[] = [];
+  for (const [i, id] of scattered.entries()) {
+    const occurredAt = i % 2 === 0 ? undefined : "2026-06-01T08:00:00.000Z";
+    notes.push((await createNote(context, rep, id, { body: `Called Ünal ${i}.\nCall again` }, { occurredAt })).id);
+  }
+  if (isFlushed) await flush();
+  const expected = async (caller: Caller) =>
+    new Map(await Promise.all(notes.map(async (id) => [id, Note.parse(await getNote(context, caller, id))] as const)));
+  for (const caller of [owner, rep]) {
+    const page = await feed(caller).pull();
+    expect(upserts(page.items, "notes")).toEqual(await expected(caller));
+    expectWithin(page, notes.length, rounds);
+  }
+  for (const id of notes) await updateNote(context, owner, id, { body: `Sold ${id}` });
+  if (isFlushed) await flush();
+  for (const caller of [owner, rep]) {
+    const page = await feed(caller).pull();
+    expect(upserts(page.items, "notes")).toEqual(await expected(caller));
+    expectWithin(page, notes.length, rounds);
+  }
+});
 
 test.each([
   { isFlushed: false, rounds: 2 },
   { isFlushed: true, rounds: 3 },
-])(
-  "new and changed appointments are read with their prospects (flushed: $isFlushed)",
-  async ({ isFlushed, rounds }) => {
-    const { context, owner, rep, scattered, flush, feed } = await newReadCompany(db, 12);
-    const appointments: number[] = [];
-    for (const id of scattered) {
-      const fields = { title: "Roof inspection", startAt: START, endAt: "2030-01-01T01:00:00.000Z" };
-      appointments.push((await createAppointment(context, rep, id, fields)).id);
+])("appointments are read with their prospects (flushed: $isFlushed)", async ({ isFlushed, rounds }) => {
+  const { context, owner, rep, scattered, flush, feed } = await newReadCompany(db, 12);
+  const appointments: number[] = [];
+  for (const id of scattered) {
+    const fields = { title: "Roof inspection", startAt: START, endAt: "2030-01-01T01:00:00.000Z" };
+    appointments.push((await createAppointment(context, rep, id, fields)).id);
+  }
+  const check = async () => {
+    if (isFlushed) await flush();
+    const entries = appointments.map(async (id) => [id, await getAppointment(context, owner, id)] as const);
+    const expected = new Map(await Promise.all(entries));
+    const { items } = await listProspects(context, owner, { page: 1, pageSize: 100 });
+    const listed = new Map(items.map((item) => [item.id, Prospect.parse(item)]));
+    for (const caller of [owner, rep]) {
+      const page = await feed(caller).pull();
+      expect(upserts(page.items, "appointments")).toEqual(expected);
+      expect(upserts(page.items, "prospects")).toEqual(new Map(scattered.map((id) => [id, listed.get(id)])));
+      expectWithin(page, 2 * appointments.length, rounds);
     }
-    const check = async () => {
-      if (isFlushed) await flush();
-      const entries = appointments.map(async (id) => [id, await getAppointment(context, owner, id)] as const);
-      const expected = new Map(await Promise.all(entries));
-      const { items } = await listProspects(context, owner, { page: 1, pageSize: 100 });
-      const listed = new Map(items.map((item) => [item.id, Prospect.parse(item)]));
-      for (const caller of [owner, rep]) {
-        const page = await feed(caller).pull();
-        expect(upserts(page.items, "appointments")).toEqual(expected);
-        expect(upserts(page.items, "prospects")).toEqual(new Map(scattered.map((id) => [id, listed.get(id)])));
-        expectWithin(page, 2 * appointments.length, rounds);
-      }
-    };
-    await check();
-    for (const [i, id] of appointments.entries()) {
-      await updateAppointment(context, rep, id, i % 2 === 0 ? { status: "completed" } : { location: "12 Main St" });
-    }
-    await check();
-  },
-);
+  };
+  await check();
+  for (const [i, id] of appointments.entries()) {
+    await updateAppointment(context, rep, id, i % 2 === 0 ? { status: "completed" } : { location: "12 Main St" });
+  }
+  await check();
+});
 
 test.each([true, false])("a rep gets no note of a prospect that the rep has lost (flushed: %s)", async (isFlushed) => {
   const { context, owner, rep, other, scattered, flush, feed } = await newReadCompany(db, 3);
@@ -170,7 +162,7 @@ test("the entry of a change that was made during the last request shows no delet
 });
 
 test.each([true, false])(
-  "the entry of a deletion that appears after the prospect was restored removes nothing (flushed: %s)",
+  "a deletion that is seen after the restore removes nothing (flushed: %s)",
   async (isFlushed) => {
     const { context, owner, scattered, flush, feed } = await newReadCompany(db, 3);
     const [id = expect.fail()] = scattered;
@@ -243,31 +235,28 @@ test.each(["note", "changed note", "long note", "changed long note", "appointmen
 test.each([
   { isFlushed: false, rounds: 2 },
   { isFlushed: true, rounds: 3 },
-])(
-  "prospects that move to another rep or are deleted are read in $rounds rounds (flushed: $isFlushed)",
-  async (given) => {
-    const { context, owner, rep, other, scattered, flush, feed } = await newReadCompany(db, 12);
-    const settle = async () => (given.isFlushed ? flush() : undefined);
-    // The row of each prospect costs half a unit. A Query for its notes and one for its appointments cost a unit each.
-    const most = { units: 2.5 * scattered.length + 3, rounds: given.rounds };
-    async function expectSeen(caller: Caller, op: string): Promise<void> {
-      const { items, units, rounds } = await feed(caller).pull();
-      const ops = new Set(items.map((item) => `${item.type} ${item.op === "remove" ? item.reason : item.op}`));
-      expect([items.length, [...ops].join()]).toEqual([scattered.length, `prospects ${op}`]);
-      expect(units).toBeLessThanOrEqual(most.units);
-      expect(rounds).toBeLessThanOrEqual(most.rounds);
-    }
-    for (const id of scattered) await updateProspect(context, owner, id, { assignedToUserId: other.userId });
-    await settle();
-    await expectSeen(rep, "hidden");
-    await expectSeen(other, "upsert");
-    await feed(owner).pull();
-    for (const id of scattered) await deleteProspect(context, owner, id);
-    await settle();
-    await expectSeen(other, "deleted");
-    await expectSeen(owner, "deleted");
-  },
-);
+])("prospects that move or are deleted are read in $rounds rounds (flushed: $isFlushed)", async (given) => {
+  const { context, owner, rep, other, scattered, flush, feed } = await newReadCompany(db, 12);
+  const settle = async () => (given.isFlushed ? flush() : undefined);
+  // The row of each prospect costs half a unit. A Query for its notes and one for its appointments cost a unit each.
+  const most = { units: 2.5 * scattered.length + 3, rounds: given.rounds };
+  async function expectSeen(caller: Caller, op: string): Promise<void> {
+    const { items, units, rounds } = await feed(caller).pull();
+    const ops = new Set(items.map((item) => `${item.type} ${item.op === "remove" ? item.reason : item.op}`));
+    expect([items.length, [...ops].join()]).toEqual([scattered.length, `prospects ${op}`]);
+    expect(units).toBeLessThanOrEqual(most.units);
+    expect(rounds).toBeLessThanOrEqual(most.rounds);
+  }
+  for (const id of scattered) await updateProspect(context, owner, id, { assignedToUserId: other.userId });
+  await settle();
+  await expectSeen(rep, "hidden");
+  await expectSeen(other, "upsert");
+  await feed(owner).pull();
+  for (const id of scattered) await deleteProspect(context, owner, id);
+  await settle();
+  await expectSeen(other, "deleted");
+  await expectSeen(owner, "deleted");
+});
 
 const ways = ["added", "added and deleted", "added by an import", "an appointment", "added during the move"] as const;
 

@@ -68,29 +68,26 @@ async function expectOnce(caller: Caller, { kept: id, deleted }: Ids): Promise<v
   expect(await Array.fromAsync(listNotes(context, caller, id), ({ body }) => body)).toEqual(["once"]);
 }
 
-test.each([false, true])(
-  "a batch that is killed at any call is applied once (after the call: %s)",
-  async (takesEffect) => {
-    const caller = await newOwner(contextOn(db.direct));
-    const [statusId = 0] = (await loadDictionary(db.direct, caller.companyId)).statuses.keys();
-    const whole = contextKilledAt(Number.POSITIVE_INFINITY, takesEffect, db.direct);
-    await applyBatch({ context: whole.context, caller, requestId: "whole" }, batchOf(statusId));
-    const prospects = new Set<number>();
-    const points = Array.from({ length: whole.calls() }, (_, i) => i + 1);
-    for (const at of points) {
-      const batch = batchOf(statusId);
-      const { context } = contextKilledAt(at, takesEffect, db.direct);
-      await applyBatch({ context, caller, requestId: "killed" }, batch).catch(unlessKilled);
-      const ids = await pushAgain(caller, batch);
-      await expectOnce(caller, ids);
-      prospects.add(ids.kept).add(ids.deleted);
-    }
-    expect(prospects.size).toBe(2 * points.length);
-    // Each prospect of the company was created by one of the batches. No batch has created a prospect twice.
-    const { total } = await listProspects(contextOn(db.direct), caller, ListQuery.parse({}));
-    expect(total).toBe(points.length + 1);
-  },
-);
+test.each([false, true])("a batch that is killed at any call is applied once (after it: %s)", async (takesEffect) => {
+  const caller = await newOwner(contextOn(db.direct));
+  const [statusId = 0] = (await loadDictionary(db.direct, caller.companyId)).statuses.keys();
+  const whole = contextKilledAt(Number.POSITIVE_INFINITY, takesEffect, db.direct);
+  await applyBatch({ context: whole.context, caller, requestId: "whole" }, batchOf(statusId));
+  const prospects = new Set<number>();
+  const points = Array.from({ length: whole.calls() }, (_, i) => i + 1);
+  for (const at of points) {
+    const batch = batchOf(statusId);
+    const { context } = contextKilledAt(at, takesEffect, db.direct);
+    await applyBatch({ context, caller, requestId: "killed" }, batch).catch(unlessKilled);
+    const ids = await pushAgain(caller, batch);
+    await expectOnce(caller, ids);
+    prospects.add(ids.kept).add(ids.deleted);
+  }
+  expect(prospects.size).toBe(2 * points.length);
+  // Each prospect of the company was created by one of the batches. No batch has created a prospect twice.
+  const { total } = await listProspects(contextOn(db.direct), caller, ListQuery.parse({}));
+  expect(total).toBe(points.length + 1);
+});
 
 /** Sends the batch as a device does, until each operation is applied. */
 async function pushUntilApplied(context: ApiContext, caller: Caller, batch: OperationBatch): Promise<Ids> {

@@ -249,10 +249,7 @@ describe("a fact", () => {
     }
     expect(await outcomes(as.rep, sent)).toEqual(["duplicate", "duplicate", "duplicate"]);
     const other = { ...sent[0], occurredAt: shown.statusHistory[0]?.occurredAt };
-    expect(await only(as.rep, other)).toMatchObject({
-      outcome: "rejected",
-      problem: { code: "idempotency_mismatch" },
-    });
+    expect(await only(as.rep, other)).toMatchObject({ outcome: "rejected", problem: { code: "idempotency_mismatch" } });
     expect((await prospectOf(as.rep, id)).statusHistory).toHaveLength(1);
   });
 
