@@ -1,6 +1,6 @@
 /** Tests areas on the map (boxes, polygons and circles), the geohash ranges that cover them, and the order of matches by distance. */
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { circleArea, polygonArea } from "#shared/company-index/areas.ts";
 import { type Box, insideBox, type LatLng } from "#shared/company-index/criteria.ts";
 import { GEOHASH_BITS, geohashAt, geohashRanges } from "#shared/company-index/geohash.ts";
@@ -114,40 +114,38 @@ const within = ([minLng, minLat, maxLng, maxLat]: Box, x: number, y: number): [l
   return [minLat + y * (maxLat - minLat), east > 180 ? east - 360 : east];
 };
 
-describe("geohash ranges", () => {
-  const part = fc.oneof(fc.double({ min: 0, max: 1, noNaN: true }), fc.constantFrom(0, 1));
-  test("cover every point of the box, sorted and disjoint", { tags: "sized" }, () => {
-    fc.assert(
-      fc.property(box, fc.array(fc.tuple(part, part), { minLength: 20, maxLength: 20 }), (bbox, points) => {
-        const ranges = geohashRanges(bbox);
-        for (const [x, y] of points) {
-          const [atLat, atLng] = within(bbox, x, y);
-          if (insideBox(bbox, atLat, atLng)) expect(isCovered(ranges, geohashAt(atLat, atLng))).toBe(true);
-        }
-        for (const [i, { from, to }] of ranges.entries()) {
-          expect(from).toBeGreaterThan(ranges[i - 1]?.to ?? -1);
-          expect(to).toBeGreaterThan(from);
-          expect(to).toBeLessThanOrEqual(2 ** GEOHASH_BITS);
-        }
-        expect(ranges.length).toBeLessThan(220);
-      }),
-      { numRuns: sized({ short: 200, wide: 3_000 }) },
-    );
-  });
+const part = fc.oneof(fc.double({ min: 0, max: 1, noNaN: true }), fc.constantFrom(0, 1));
+test("geohash ranges cover every point of the box, sorted and disjoint", { tags: "sized" }, () => {
+  fc.assert(
+    fc.property(box, fc.array(fc.tuple(part, part), { minLength: 20, maxLength: 20 }), (bbox, points) => {
+      const ranges = geohashRanges(bbox);
+      for (const [x, y] of points) {
+        const [atLat, atLng] = within(bbox, x, y);
+        if (insideBox(bbox, atLat, atLng)) expect(isCovered(ranges, geohashAt(atLat, atLng))).toBe(true);
+      }
+      for (const [i, { from, to }] of ranges.entries()) {
+        expect(from).toBeGreaterThan(ranges[i - 1]?.to ?? -1);
+        expect(to).toBeGreaterThan(from);
+        expect(to).toBeLessThanOrEqual(2 ** GEOHASH_BITS);
+      }
+      expect(ranges.length).toBeLessThan(220);
+    }),
+    { numRuns: sized({ short: 200, wide: 3_000 }) },
+  );
+});
 
-  test("cover at most a sixth more than the area of a square bbox", () => {
-    for (const [west, south, size] of [
-      [-105.09, 39.639, 0.2],
-      [-0.1, -0.1, 0.2],
-      [12.3, 45.6, 5],
-      [179.8, 10, 0.01],
-    ] as const) {
-      const bbox: Box = [west, south, west + size, south + size];
-      const covered = geohashRanges(bbox).reduce((sum, { from, to }) => sum + to - from, 0);
-      const area = (size / 360) * (size / 180) * 2 ** GEOHASH_BITS;
-      expect(covered / area, `${bbox}`).toBeLessThan(1 + 1 / 6);
-    }
-  });
+test("geohash ranges cover at most a sixth more than the area of a square bbox", () => {
+  for (const [west, south, size] of [
+    [-105.09, 39.639, 0.2],
+    [-0.1, -0.1, 0.2],
+    [12.3, 45.6, 5],
+    [179.8, 10, 0.01],
+  ] as const) {
+    const bbox: Box = [west, south, west + size, south + size];
+    const covered = geohashRanges(bbox).reduce((sum, { from, to }) => sum + to - from, 0);
+    const area = (size / 360) * (size / 180) * 2 ** GEOHASH_BITS;
+    expect(covered / area, `${bbox}`).toBeLessThan(1 + 1 / 6);
+  }
 });
 
 const rows = fc.array(

@@ -294,14 +294,12 @@ describe("the stream of unflushed entries", () => {
   });
 });
 
-describe("a missing part of the index", () => {
-  test("is an error, never a shorter list", async () => {
-    const scene = newScene();
-    await change(scene, 1);
-    await flushAll(scene.company);
-    const { id } = scene.company;
-    const index = await indexInHand(db.direct, id);
-    await db.direct.batchRemove([pieceOf(index, index.segment.id, "main")]);
-    await expect(findIn(openCompanyIndex(db.direct), id, { words: [] })).rejects.toThrow("lacks an item of main");
-  });
+test("a missing part of the index is an error, never a shorter list", async () => {
+  const scene = newScene();
+  await change(scene, 1);
+  await flushAll(scene.company);
+  const { id } = scene.company;
+  const index = await indexInHand(db.direct, id);
+  await db.direct.batchRemove([pieceOf(index, index.segment.id, "main")]);
+  await expect(findIn(openCompanyIndex(db.direct), id, { words: [] })).rejects.toThrow("lacks an item of main");
 });

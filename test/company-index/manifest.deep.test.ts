@@ -274,23 +274,21 @@ describe("a reader", () => {
   });
 });
 
-describe("a format of a later release", () => {
-  test("in the head or in a part manifest is an error for reads, flushes and checks; nothing is overwritten", async () => {
-    for (const damaged of ["head", "part manifest"] as const) {
-      const { company, ids } = await companyWithLargePart();
-      const { manifest } = await headOf(company);
-      const key = damaged === "head" ? keys.indexHead(company.id) : keys.partManifest(company.id, manifest[0] ?? "");
-      const item = { ...(await db.direct.get(key)), ...key, format: 3 };
-      await db.direct.batchPut([item]);
-      await writeSome(company, ids, 1);
-      const pattern =
-        /the (head of the index|manifest of part \S+ of company \d+) has format 3, and this release reads format 2: a later release has written it/;
-      const unreadable = { name: "IndexUnreadable", message: expect.stringMatching(pattern) };
-      await expect(company.expectListsExact()).rejects.toMatchObject(unreadable);
-      await expect(flushAll(company)).rejects.toMatchObject(unreadable);
-      const { faults } = await verify(company);
-      expect(faults).toEqual([expect.stringMatching(pattern)]);
-      expect(await db.direct.get(key)).toEqual(item);
-    }
-  });
+test("a format of a later release in the head or in a part manifest is an error for reads, flushes and checks; nothing is overwritten", async () => {
+  for (const damaged of ["head", "part manifest"] as const) {
+    const { company, ids } = await companyWithLargePart();
+    const { manifest } = await headOf(company);
+    const key = damaged === "head" ? keys.indexHead(company.id) : keys.partManifest(company.id, manifest[0] ?? "");
+    const item = { ...(await db.direct.get(key)), ...key, format: 3 };
+    await db.direct.batchPut([item]);
+    await writeSome(company, ids, 1);
+    const pattern =
+      /the (head of the index|manifest of part \S+ of company \d+) has format 3, and this release reads format 2: a later release has written it/;
+    const unreadable = { name: "IndexUnreadable", message: expect.stringMatching(pattern) };
+    await expect(company.expectListsExact()).rejects.toMatchObject(unreadable);
+    await expect(flushAll(company)).rejects.toMatchObject(unreadable);
+    const { faults } = await verify(company);
+    expect(faults).toEqual([expect.stringMatching(pattern)]);
+    expect(await db.direct.get(key)).toEqual(item);
+  }
 });

@@ -250,34 +250,32 @@ describe("a renewal of the lock during a rebuild", () => {
   });
 });
 
-describe("merges", () => {
-  test("stop during a rebuild, and resume a minute after it was killed", async () => {
-    const company = newCompany();
-    const parts = async (): Promise<number> => {
-      const { head } = await readUnflushed(db.direct, company.id);
-      return (await readManifest(db.direct, company.id, head.manifest)).parts.length;
-    };
-    const { ids } = await company.stage(flushAll);
+test("merges stop during a rebuild, and resume a minute after it was killed", async () => {
+  const company = newCompany();
+  const parts = async (): Promise<number> => {
+    const { head } = await readUnflushed(db.direct, company.id);
+    return (await readManifest(db.direct, company.id, head.manifest)).parts.length;
+  };
+  const { ids } = await company.stage(flushAll);
+  await flushAll(company);
+  db.plan(killedAt(5));
+  await expect(rebuildOf(company, db.table)).rejects.toThrow();
+  const before = await parts();
+  // The company already has two parts of one row, and each change below adds another. A merge replaces a part as soon as the newer parts
+  // together have MERGE_RATIO times as many rows. After the loop, MERGE_RATIO - 1 parts are newer than the older of the two parts, so the
+  // next change causes the merge.
+  const added = MERGE_RATIO - 2;
+  for (let seed = 60; seed < 60 + added; seed++) {
+    await company.change(ids[0] ?? 0, seed);
     await flushAll(company);
-    db.plan(killedAt(5));
-    await expect(rebuildOf(company, db.table)).rejects.toThrow();
-    const before = await parts();
-    // The company already has two parts of one row, and each change below adds another. A merge replaces a part as soon as the newer parts
-    // together have MERGE_RATIO times as many rows. After the loop, MERGE_RATIO - 1 parts are newer than the older of the two parts, so the
-    // next change causes the merge.
-    const added = MERGE_RATIO - 2;
-    for (let seed = 60; seed < 60 + added; seed++) {
-      await company.change(ids[0] ?? 0, seed);
-      await flushAll(company);
-      await company.expectListsExact();
-    }
-    expect(await parts()).toBe(before + added);
-    clock.ms += COMPACTION_LOCK_MS + 1;
-    await company.change(ids[0] ?? 0, 60 + added);
-    await flushAll(company);
-    expect(await parts()).toBeLessThan(before + added);
-    await expectExact(company);
-  });
+    await company.expectListsExact();
+  }
+  expect(await parts()).toBe(before + added);
+  clock.ms += COMPACTION_LOCK_MS + 1;
+  await company.change(ids[0] ?? 0, 60 + added);
+  await flushAll(company);
+  expect(await parts()).toBeLessThan(before + added);
+  await expectExact(company);
 });
 
 /** Returns a table whose Query of the index reads the unflushed entries at once, but the head row only after `released` has resolved. */

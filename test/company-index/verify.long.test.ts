@@ -1,5 +1,5 @@
 /** Tests that the check `verify` finds every kind of damage to a company's search index, and that a rebuild repairs it. */
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Zone } from "#shared/company-index/criteria.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { partManifestItem } from "#shared/company-index/manifest.ts";
@@ -161,101 +161,99 @@ function zoneDamages(): Damage[] {
 const changed = (id: number | undefined, change: (row: IndexRow) => IndexRow) => (rows: RowWithNotes[]) =>
   rows.map((one) => (one.row.id === id ? { ...one, row: change(one.row) } : one));
 
-describe("a check", () => {
-  test("finds no fault in a sound index, and counts its records", async () => {
-    const company = newCompany();
-    await company.stage(flushAll);
-    const counts = { prospects: 8, notes: 1, segments: 2, parts: 2, unflushed: 5 };
-    expect(await verify(company)).toEqual({ ...counts, faults: [], unexamined: 0 });
-    expect(await verify(newCompany())).toMatchObject({ prospects: 0, parts: 0, faults: [] });
-  });
+test("a check finds no fault in a sound index, and counts its records", async () => {
+  const company = newCompany();
+  await company.stage(flushAll);
+  const counts = { prospects: 8, notes: 1, segments: 2, parts: 2, unflushed: 5 };
+  expect(await verify(company)).toEqual({ ...counts, faults: [], unexamined: 0 });
+  expect(await verify(newCompany())).toMatchObject({ prospects: 0, parts: 0, faults: [] });
+});
 
-  test.each(damages)("finds that %s; a rebuild repairs it, and flushes continue", async (_, fault, inflict) => {
-    const company = newCompany();
-    const staged = await company.stage(flushAll);
-    await inflict(await indexInHand(db.direct, company.id), staged, company);
-    const { faults } = await verify(company);
-    const pattern = fault.replace(/\{(.)\}/g, (__, letter: string) => String(staged.ids[letter.charCodeAt(0) - 97]));
-    expect(faults).toContainEqual(expect.stringMatching(pattern));
-    await rebuildOf(company);
-    await company.expectListsExact();
-    // When `RETIRED_MS` has passed, the next flush deletes the old part. The manifest of this part, which lists its rows, may be damaged.
-    // The flush must not fail.
-    clock.ms += RETIRED_MS + 1;
-    await company.change(staged.ids[0] ?? 0, 70);
-    await flushAll(company);
-    expect((await verify(company)).faults).toEqual([]);
-    await company.expectListsExact();
-  });
+test.each(damages)("a check finds that %s; a rebuild repairs it, and flushes continue", async (_, fault, inflict) => {
+  const company = newCompany();
+  const staged = await company.stage(flushAll);
+  await inflict(await indexInHand(db.direct, company.id), staged, company);
+  const { faults } = await verify(company);
+  const pattern = fault.replace(/\{(.)\}/g, (__, letter: string) => String(staged.ids[letter.charCodeAt(0) - 97]));
+  expect(faults).toContainEqual(expect.stringMatching(pattern));
+  await rebuildOf(company);
+  await company.expectListsExact();
+  // When `RETIRED_MS` has passed, the next flush deletes the old part. The manifest of this part, which lists its rows, may be damaged.
+  // The flush must not fail.
+  clock.ms += RETIRED_MS + 1;
+  await company.change(staged.ids[0] ?? 0, 70);
+  await flushAll(company);
+  expect((await verify(company)).faults).toEqual([]);
+  await company.expectListsExact();
+});
 
-  test("finds that the entry of a deletion or a change was removed before it was flushed", async () => {
-    const company = newCompany();
-    const { ids } = await company.stage(flushAll);
-    await flushAll(company);
-    await company.remove(ids[0] ?? 0);
-    await company.change(ids[1] ?? 0, 80);
-    const created = await company.create(81);
-    await db.direct.batchRemove((await readUnflushed(db.direct, company.id)).keys);
-    expect((await verify(company)).faults.toSorted()).toEqual(
-      [
-        `prospect ${ids[0]} is deleted but still in the index`,
-        `prospect ${ids[1]} has version 1 in the index and 2 in its row`,
-        `prospect ${created} is missing from the index`,
-      ].sort(),
-    );
-    await rebuildOf(company);
-    expect((await verify(company)).faults).toEqual([]);
-  });
+test("a check finds that the entry of a deletion or a change was removed before it was flushed", async () => {
+  const company = newCompany();
+  const { ids } = await company.stage(flushAll);
+  await flushAll(company);
+  await company.remove(ids[0] ?? 0);
+  await company.change(ids[1] ?? 0, 80);
+  const created = await company.create(81);
+  await db.direct.batchRemove((await readUnflushed(db.direct, company.id)).keys);
+  expect((await verify(company)).faults.toSorted()).toEqual(
+    [
+      `prospect ${ids[0]} is deleted but still in the index`,
+      `prospect ${ids[1]} has version 1 in the index and 2 in its row`,
+      `prospect ${created} is missing from the index`,
+    ].sort(),
+  );
+  await rebuildOf(company);
+  expect((await verify(company)).faults).toEqual([]);
+});
 
-  test("reports no record that is written during each comparison", async () => {
-    const company = newCompany();
-    const { ids } = await company.stage(flushAll);
-    let seed = 0;
-    const write = (): Promise<void> => company.change(ids[0] ?? 0, ++seed);
-    const records = indexRecords(db.direct);
-    const racing: Records = {
-      readAll: async function* (companyId) {
-        await write();
-        yield* records.readAll(companyId);
-      },
-      // `verify` reads the rows a second time, so that it can distinguish damage from a concurrent write. The prospect is written just
-      // before this second read.
-      readSome: async (...asked) => {
-        if (++reads % 2 === 0) await write();
-        return records.readSome(...asked);
-      },
-    };
-    let reads = 0;
-    expect((await verifyIndex(db.direct, racing, company.id, { pauseMs: 1 })).faults).toEqual([]);
-    expect(reads).toBe(6);
-  });
+test("a check reports no record that is written during each comparison", async () => {
+  const company = newCompany();
+  const { ids } = await company.stage(flushAll);
+  let seed = 0;
+  const write = (): Promise<void> => company.change(ids[0] ?? 0, ++seed);
+  const records = indexRecords(db.direct);
+  const racing: Records = {
+    readAll: async function* (companyId) {
+      await write();
+      yield* records.readAll(companyId);
+    },
+    // `verify` reads the rows a second time, so that it can distinguish damage from a concurrent write. The prospect is written just
+    // before this second read.
+    readSome: async (...asked) => {
+      if (++reads % 2 === 0) await write();
+      return records.readSome(...asked);
+    },
+  };
+  let reads = 0;
+  expect((await verifyIndex(db.direct, racing, company.id, { pauseMs: 1 })).faults).toEqual([]);
+  expect(reads).toBe(6);
+});
 
-  test("reports no record that is written, flushed, merged and rebuilt meanwhile", async () => {
-    const company = newCompany();
-    const { ids, noteOfA } = await company.stage(flushAll);
-    let isOver = false;
-    const write = async (): Promise<void> => {
-      for (let turn = 1; !isOver; turn++) {
-        await company.change(ids[turn % 3] ?? 0, turn);
-        await company.changeNote(ids[0] ?? 0, noteOfA, turn);
-        const created = await company.create(turn);
-        const note = await company.addNote(created, turn);
-        if (turn % 2 === 0) await company.removeNote(created, note);
-        if (turn % 4 === 0) await company.remove(created);
-        if (turn % 5 === 0) await flushAll(company);
-      }
-    };
-    const check = async (): Promise<void> => {
-      for (let i = 0; i < 3; i++) expect((await verify(company, 30)).faults).toEqual([]);
-      await rebuildOf(company, db.direct, { settleMs: 100 });
-      expect((await verify(company, 30)).faults).toEqual([]);
-    };
-    await Promise.all([
-      write(),
-      check().finally(() => {
-        isOver = true;
-      }),
-    ]);
-    expect((await verify(company)).faults).toEqual([]);
-  });
+test("a check reports no record that is written, flushed, merged and rebuilt meanwhile", async () => {
+  const company = newCompany();
+  const { ids, noteOfA } = await company.stage(flushAll);
+  let isOver = false;
+  const write = async (): Promise<void> => {
+    for (let turn = 1; !isOver; turn++) {
+      await company.change(ids[turn % 3] ?? 0, turn);
+      await company.changeNote(ids[0] ?? 0, noteOfA, turn);
+      const created = await company.create(turn);
+      const note = await company.addNote(created, turn);
+      if (turn % 2 === 0) await company.removeNote(created, note);
+      if (turn % 4 === 0) await company.remove(created);
+      if (turn % 5 === 0) await flushAll(company);
+    }
+  };
+  const check = async (): Promise<void> => {
+    for (let i = 0; i < 3; i++) expect((await verify(company, 30)).faults).toEqual([]);
+    await rebuildOf(company, db.direct, { settleMs: 100 });
+    expect((await verify(company, 30)).faults).toEqual([]);
+  };
+  await Promise.all([
+    write(),
+    check().finally(() => {
+      isOver = true;
+    }),
+  ]);
+  expect((await verify(company)).faults).toEqual([]);
 });

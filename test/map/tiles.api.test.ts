@@ -88,46 +88,44 @@ describe("a tile of prospects", () => {
   });
 });
 
-describe("a tile of territories", () => {
-  const shapesIn = async (client: Client, tile: string) => {
-    const answer = await get(client, `/api/territories/tiles/${tile}.mvt`);
-    if (answer.status === 204) return [];
-    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/vnd.mapbox-vector-tile"]);
-    return (decodedTile(answer.bytes).territories ?? []).map(({ id, properties }) => {
-      expect([properties.id, properties.color]).toEqual([id, expect.stringMatching(/^#[0-9A-F]{6}$/)]);
-      const { name, assignedToUserId } = properties;
-      return { id, name, assignedToUserId };
-    });
-  };
-  const square = (lng: number, lat: number) => rectangle(lng, lat, lng + 1, lat + 1);
-
-  test("shows the company's territories with every change at once, and answers 304 while they are unchanged", async () => {
-    const name = uniqueName();
-    const [here, there] = ["6/10/24", "6/49/40"];
-    const first = dataOf(await as.admin.POST("/api/territories", { body: { name, polygon: square(-120, 40) } }), 201);
-    await as.admin.POST("/api/territories", { body: { name: "no polygon" } });
-    const shape = { id: first.id, name, assignedToUserId: undefined };
-    expect(await shapesIn(as.rep2, here)).toEqual([shape]);
-    expect(await shapesIn(as.rep, there)).toEqual([]);
-    expect(await shapesIn(as.otherOwner, here)).toEqual([]);
-    const path = `/api/territories/tiles/${here}.mvt`;
-    const tag = (await get(as.rep, path)).headers.get("etag") ?? "";
-    // The second territory is outside the tile, so the copy of the client stays current.
-    dataOf(await as.admin.POST("/api/territories", { body: { polygon: square(100, -45) } }), 201);
-    expect((await get(as.rep, path, { "If-None-Match": tag })).status).toBe(304);
-    expect(await shapesIn(as.rep, there)).toHaveLength(1);
-    const renamed = `${name} 2`;
-    const assignedToUserId = dataOf(await as.rep.GET("/api/me")).user.id;
-    const body = { name: renamed, assignedToUserId };
-    dataOf(await as.admin.PATCH("/api/territories/{id}", { ...at(first.id), body }));
-    expect((await get(as.rep, path, { "If-None-Match": tag })).status).toBe(200);
-    expect(await shapesIn(as.rep, here)).toEqual([{ id: first.id, name: renamed, assignedToUserId }]);
-    const features = { type: "FeatureCollection", features: [feature(`${name} 3`, square(-120, 40))] };
-    expect((await as.admin("POST", "/api/territories/import", features)).status).toBe(200);
-    expect((await shapesIn(as.rep, here)).map((one) => one.name)).toEqual([renamed, `${name} 3`]);
-    await as.admin.DELETE("/api/territories/{id}", at(first.id));
-    expect((await shapesIn(as.rep, here)).map((one) => one.name)).toEqual([`${name} 3`]);
+const shapesIn = async (client: Client, tile: string) => {
+  const answer = await get(client, `/api/territories/tiles/${tile}.mvt`);
+  if (answer.status === 204) return [];
+  expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/vnd.mapbox-vector-tile"]);
+  return (decodedTile(answer.bytes).territories ?? []).map(({ id, properties }) => {
+    expect([properties.id, properties.color]).toEqual([id, expect.stringMatching(/^#[0-9A-F]{6}$/)]);
+    const { name, assignedToUserId } = properties;
+    return { id, name, assignedToUserId };
   });
+};
+const square = (lng: number, lat: number) => rectangle(lng, lat, lng + 1, lat + 1);
+
+test("a tile of territories shows the company's territories with every change at once, and answers 304 while they are unchanged", async () => {
+  const name = uniqueName();
+  const [here, there] = ["6/10/24", "6/49/40"];
+  const first = dataOf(await as.admin.POST("/api/territories", { body: { name, polygon: square(-120, 40) } }), 201);
+  await as.admin.POST("/api/territories", { body: { name: "no polygon" } });
+  const shape = { id: first.id, name, assignedToUserId: undefined };
+  expect(await shapesIn(as.rep2, here)).toEqual([shape]);
+  expect(await shapesIn(as.rep, there)).toEqual([]);
+  expect(await shapesIn(as.otherOwner, here)).toEqual([]);
+  const path = `/api/territories/tiles/${here}.mvt`;
+  const tag = (await get(as.rep, path)).headers.get("etag") ?? "";
+  // The second territory is outside the tile, so the copy of the client stays current.
+  dataOf(await as.admin.POST("/api/territories", { body: { polygon: square(100, -45) } }), 201);
+  expect((await get(as.rep, path, { "If-None-Match": tag })).status).toBe(304);
+  expect(await shapesIn(as.rep, there)).toHaveLength(1);
+  const renamed = `${name} 2`;
+  const assignedToUserId = dataOf(await as.rep.GET("/api/me")).user.id;
+  const body = { name: renamed, assignedToUserId };
+  dataOf(await as.admin.PATCH("/api/territories/{id}", { ...at(first.id), body }));
+  expect((await get(as.rep, path, { "If-None-Match": tag })).status).toBe(200);
+  expect(await shapesIn(as.rep, here)).toEqual([{ id: first.id, name: renamed, assignedToUserId }]);
+  const features = { type: "FeatureCollection", features: [feature(`${name} 3`, square(-120, 40))] };
+  expect((await as.admin("POST", "/api/territories/import", features)).status).toBe(200);
+  expect((await shapesIn(as.rep, here)).map((one) => one.name)).toEqual([renamed, `${name} 3`]);
+  await as.admin.DELETE("/api/territories/{id}", at(first.id));
+  expect((await shapesIn(as.rep, here)).map((one) => one.name)).toEqual([`${name} 3`]);
 });
 
 const feature = (name: string, ring: [number, number][]) => ({

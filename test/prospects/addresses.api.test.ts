@@ -1,5 +1,5 @@
 /** Tests addresses over HTTP. Who sees and changes an address is in addresses.test.ts and test/http/matrix.api.test.ts. */
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { AddressPatch } from "../../docs/client/api.ts";
 import { at } from "../harness/client.ts";
 import { dataOf, present, problemOf } from "../harness/shapes.ts";
@@ -10,35 +10,33 @@ const as = await newTeam();
 
 const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
 
-describe("addresses", () => {
-  test("are created, read and changed; a computed text follows the change", async () => {
-    const answer = await as.rep.POST("/api/addresses", { body: home });
-    const made = dataOf(answer, 201);
-    const path = `/api/addresses/${made.id}`;
-    expect(answer.response.headers.get("location")).toBe(path);
-    expect(made).toEqual({ id: made.id, ...home, address2: null, formattedAddress: "1 Main St, Denver, CO 80202" });
-    expect(dataOf(await as.viewer.GET("/api/addresses/{id}", at(made.id)))).toEqual(made);
-    const formatted = async (body: AddressPatch) =>
-      dataOf(await as.rep2.PATCH("/api/addresses/{id}", { ...at(made.id), body })).formattedAddress;
-    expect(await formatted({ address2: "Apt 4" })).toBe("1 Main St, Apt 4, Denver, CO 80202");
-    expect(await formatted({ formattedAddress: "The corner" })).toBe("The corner");
-    expect(await formatted({ zip: "80203" })).toBe("The corner");
-    expect(await formatted({ formattedAddress: null, address2: null })).toBe("1 Main St, Denver, CO 80203");
-    const wrong = await as.rep.POST("/api/addresses", { body: { ...home, state: "x".repeat(256) } });
-    expect(problemOf(wrong, 400, "validation_failed")).toMatchObject([{ pointer: "/state" }]);
-  });
+test("addresses are created, read and changed; a computed text follows the change", async () => {
+  const answer = await as.rep.POST("/api/addresses", { body: home });
+  const made = dataOf(answer, 201);
+  const path = `/api/addresses/${made.id}`;
+  expect(answer.response.headers.get("location")).toBe(path);
+  expect(made).toEqual({ id: made.id, ...home, address2: null, formattedAddress: "1 Main St, Denver, CO 80202" });
+  expect(dataOf(await as.viewer.GET("/api/addresses/{id}", at(made.id)))).toEqual(made);
+  const formatted = async (body: AddressPatch) =>
+    dataOf(await as.rep2.PATCH("/api/addresses/{id}", { ...at(made.id), body })).formattedAddress;
+  expect(await formatted({ address2: "Apt 4" })).toBe("1 Main St, Apt 4, Denver, CO 80202");
+  expect(await formatted({ formattedAddress: "The corner" })).toBe("The corner");
+  expect(await formatted({ zip: "80203" })).toBe("The corner");
+  expect(await formatted({ formattedAddress: null, address2: null })).toBe("1 Main St, Denver, CO 80203");
+  const wrong = await as.rep.POST("/api/addresses", { body: { ...home, state: "x".repeat(256) } });
+  expect(problemOf(wrong, 400, "validation_failed")).toMatchObject([{ pointer: "/state" }]);
+});
 
-  test("a page of the list names the next page, and the last page names none", async () => {
-    for (let i = 0; i < 3; i++) dataOf(await as.rep.POST("/api/addresses", { body: home }), 201);
-    const page = async (query: { limit?: number; after?: number }) => {
-      const answer = await as.viewer.GET("/api/addresses", { params: { query } });
-      return { ids: dataOf(answer).map(({ id }) => id), link: answer.response.headers.get("link") };
-    };
-    const { ids, link } = await page({ limit: 2 });
-    expect(link).toBe(`<?after=${ids[1]}&limit=2>; rel="next"`);
-    expect((await page({ after: ids[1] ?? 0 })).link).toBeNull();
-    expect((await page({ after: 2 ** 53 - 1, limit: 10 ** 15 })).ids).toEqual([]);
-  });
+test("a page of addresses names the next page, and the last page names none", async () => {
+  for (let i = 0; i < 3; i++) dataOf(await as.rep.POST("/api/addresses", { body: home }), 201);
+  const page = async (query: { limit?: number; after?: number }) => {
+    const answer = await as.viewer.GET("/api/addresses", { params: { query } });
+    return { ids: dataOf(answer).map(({ id }) => id), link: answer.response.headers.get("link") };
+  };
+  const { ids, link } = await page({ limit: 2 });
+  expect(link).toBe(`<?after=${ids[1]}&limit=2>; rel="next"`);
+  expect((await page({ after: ids[1] ?? 0 })).link).toBeNull();
+  expect((await page({ after: 2 ** 53 - 1, limit: 10 ** 15 })).ids).toEqual([]);
 });
 
 test("an address of a hidden or deleted prospect is not listed; its change emits prospect.updated, and a refused change emits nothing", async () => {

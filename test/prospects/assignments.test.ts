@@ -1,6 +1,6 @@
 /** Tests which past assignments the row of a prospect keeps, and how many bytes they need. */
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import * as limits from "#shared/limits.ts";
 import { reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
@@ -48,46 +48,40 @@ const daily = (days: number): Assignment[] =>
   Array.from({ length: days }, (_, day) => ({ user: 1_000_000 + day, ms: DAY_MS }));
 const bytesOf = ({ pastAssignments }: Fields): number => JSON.stringify({ pastAssignments }).length;
 
-describe("the row of a prospect", () => {
-  test("knows who had the prospect at each time of the last 60 days", () => {
-    const sequences = fc.array(assignment(5 * DAY_MS), {
-      minLength: 1,
-      maxLength: limits.pastAssignments,
-      size: "max",
-    });
-    fc.assert(
-      fc.property(sequences, fc.integer({ min: 1, max: 4 }), fc.nat(), (steps, user, at) => {
-        const { prospect, intervals, nowMs } = assigned(changing(steps));
-        const oldest = Math.max(BEGIN_MS, nowMs - limits.factAgeMs);
-        const times = [oldest + (at % (nowMs - oldest + 1)), ...intervals.flatMap(({ from, until }) => [from, until])];
-        for (const ms of times.filter((time) => time >= oldest)) {
-          const had = intervals.some((one) => one.user === user && one.from <= ms && ms <= one.until);
-          expect(isKnown(prospect, user, ms)).toBe(had);
-        }
-      }),
-    );
-  });
+test("the row of a prospect knows who had the prospect at each time of the last 60 days", () => {
+  const sequences = fc.array(assignment(5 * DAY_MS), { minLength: 1, maxLength: limits.pastAssignments, size: "max" });
+  fc.assert(
+    fc.property(sequences, fc.integer({ min: 1, max: 4 }), fc.nat(), (steps, user, at) => {
+      const { prospect, intervals, nowMs } = assigned(changing(steps));
+      const oldest = Math.max(BEGIN_MS, nowMs - limits.factAgeMs);
+      const times = [oldest + (at % (nowMs - oldest + 1)), ...intervals.flatMap(({ from, until }) => [from, until])];
+      for (const ms of times.filter((time) => time >= oldest)) {
+        const had = intervals.some((one) => one.user === user && one.from <= ms && ms <= one.until);
+        expect(isKnown(prospect, user, ms)).toBe(had);
+      }
+    }),
+  );
+});
 
-  test("needs at most 22 bytes for each of 60 assignments", () => {
-    expect(bytesOf(assigned(daily(60)).prospect)).toBeLessThan(60 * 22);
-  });
+test("the row of a prospect needs at most 22 bytes for each of 60 assignments", () => {
+  expect(bytesOf(assigned(daily(60)).prospect)).toBeLessThan(60 * 22);
+});
 
-  test("loses the shortest assignments after too many, and no user gets the time of another one", () => {
-    const sequences = fc.array(assignment(HOUR_MS / 10), { minLength: 150, maxLength: 300, size: "max" });
-    fc.assert(
-      fc.property(sequences, fc.integer({ min: 1, max: 4 }), (steps, user) => {
-        const { prospect, intervals } = assigned(changing([{ user: 5, ms: DAY_MS }, ...steps]));
-        expect(bytesOf(prospect)).toBeLessThan(3_072);
-        expect(isKnown(prospect, 5, BEGIN_MS + HOUR_MS)).toBe(true);
-        for (const { from, until } of intervals) {
-          const middle = Math.floor((from + until) / 2);
-          const owners = intervals.filter((one) => one.from <= middle && middle <= one.until).map((one) => one.user);
-          if (isKnown(prospect, user, middle)) expect(owners).toContain(user);
-        }
-      }),
-      { numRuns: 20 },
-    );
-  });
+test("the row of a prospect loses the shortest assignments after too many, and no user gets the time of another one", () => {
+  const sequences = fc.array(assignment(HOUR_MS / 10), { minLength: 150, maxLength: 300, size: "max" });
+  fc.assert(
+    fc.property(sequences, fc.integer({ min: 1, max: 4 }), (steps, user) => {
+      const { prospect, intervals } = assigned(changing([{ user: 5, ms: DAY_MS }, ...steps]));
+      expect(bytesOf(prospect)).toBeLessThan(3_072);
+      expect(isKnown(prospect, 5, BEGIN_MS + HOUR_MS)).toBe(true);
+      for (const { from, until } of intervals) {
+        const middle = Math.floor((from + until) / 2);
+        const owners = intervals.filter((one) => one.from <= middle && middle <= one.until).map((one) => one.user);
+        if (isKnown(prospect, user, middle)) expect(owners).toContain(user);
+      }
+    }),
+    { numRuns: 20 },
+  );
 });
 
 test("a function whose clock is slow ends an assignment no earlier than it began", () => {

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import fc from "fast-check";
-import { describe, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
@@ -121,139 +121,137 @@ interface Copy extends Answer {
   readonly etag: string;
 }
 
-describe("a 304", () => {
-  test("is never given if the answer differs from the client's copy", { tags: ["sized"] }, async () => {
-    const counts = { asked: 0, unchanged: 0 };
-    await fc.assert(
-      fc.asyncProperty(fc.array(Step, { minLength: 25, maxLength: 40 }), async (steps) => {
-        const functions = [newFunction(), newFunction(), newFunction()];
-        const [one, two] = [await newRandomCompany(newFunction()), await newRandomCompany(newFunction())];
-        const callers = [...one.callers, ...two.callers];
-        const copies: Copy[] = [];
-        for (const { write, seed, reader, question, minutes } of steps) {
-          // A third of the steps write nothing, so that some of the clients' copies are still current.
-          if (write % 3 > 0) await (seed % 4 === 0 ? two : one).write(write, seed);
-          clock.ms += minutes * MINUTE_MS;
-          const caller = of(callers, reader);
-          const questions = questionsOf([...one.prospectIds(), ...two.prospectIds()]);
-          const asked = of(questions, question);
-          const context = of(functions, seed);
-          // Clients may send any tag, for example a tag that they have received for another question, or that another caller or company has
-          // received.
-          const answer = await ask(
-            context,
-            caller,
-            asked,
-            copies.map(({ etag }) => etag),
-          );
-          const fresh = await ask(newFunction(), caller, asked);
-          counts.asked++;
-          if (answer.status === 304) {
-            counts.unchanged++;
-            const copy = copies.find(({ etag }) => etag === answer.etag);
-            expect({ status: 200, body: copy?.body }).toEqual({ status: fresh.status, body: fresh.body });
-          } else {
-            expect([answer.status, answer.body]).toEqual([fresh.status, fresh.body]);
-            if (answer.etag !== undefined) copies.push({ ...answer, etag: answer.etag });
-          }
-          // One function lists the same company again and again, so its memory has prospects that have changed.
-          const who = of(one.callers, question);
-          const listed = of(lists, reader);
-          expect((await ask(of(functions, 0), who, listed)).body).toEqual((await ask(newFunction(), who, listed)).body);
+test("a 304 is never given if the answer differs from the client's copy", { tags: ["sized"] }, async () => {
+  const counts = { asked: 0, unchanged: 0 };
+  await fc.assert(
+    fc.asyncProperty(fc.array(Step, { minLength: 25, maxLength: 40 }), async (steps) => {
+      const functions = [newFunction(), newFunction(), newFunction()];
+      const [one, two] = [await newRandomCompany(newFunction()), await newRandomCompany(newFunction())];
+      const callers = [...one.callers, ...two.callers];
+      const copies: Copy[] = [];
+      for (const { write, seed, reader, question, minutes } of steps) {
+        // A third of the steps write nothing, so that some of the clients' copies are still current.
+        if (write % 3 > 0) await (seed % 4 === 0 ? two : one).write(write, seed);
+        clock.ms += minutes * MINUTE_MS;
+        const caller = of(callers, reader);
+        const questions = questionsOf([...one.prospectIds(), ...two.prospectIds()]);
+        const asked = of(questions, question);
+        const context = of(functions, seed);
+        // Clients may send any tag, for example a tag that they have received for another question, or that another caller or company has
+        // received.
+        const answer = await ask(
+          context,
+          caller,
+          asked,
+          copies.map(({ etag }) => etag),
+        );
+        const fresh = await ask(newFunction(), caller, asked);
+        counts.asked++;
+        if (answer.status === 304) {
+          counts.unchanged++;
+          const copy = copies.find(({ etag }) => etag === answer.etag);
+          expect({ status: 200, body: copy?.body }).toEqual({ status: fresh.status, body: fresh.body });
+        } else {
+          expect([answer.status, answer.body]).toEqual([fresh.status, fresh.body]);
+          if (answer.etag !== undefined) copies.push({ ...answer, etag: answer.etag });
         }
-        await expectChangedSince(one.owner);
-      }),
-      { numRuns: sized({ short: 3, wide: 100 }), seed: 55, endOnFailure: true },
-    );
-    // At least a tenth of the answers must be 304. Otherwise the test would hardly check them.
-    expect(counts.unchanged / counts.asked).toBeGreaterThan(0.1);
-  });
-
-  /** Expects that the filter by the time of the last change finds what a comparison with all rows finds, and that the index is sound. */
-  async function expectChangedSince(owner: Caller): Promise<void> {
-    const reader = newFunction();
-    const { prospects } = await readAllProspects(db.direct, owner.companyId);
-    const times = prospects.map(({ updatedAt }) => Date.parse(updatedAt));
-    for (const time of new Set(times.flatMap((one) => [one, one + 1]))) {
-      const updatedSince = new Date(time).toISOString();
-      const expected = prospects.filter(({ updatedAt }) => Date.parse(updatedAt) >= time).map(({ id }) => id);
-      const query = ListQuery.parse({ updatedSince, pageSize: "500" });
-      const { items, total } = await listProspects(reader, owner, query);
-      expect(items.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected.sort((a, b) => a - b));
-      expect(total).toBe(expected.length);
-      // A prospect without coordinates is in no box.
-      const filter = ProspectFilter.parse({ updatedSince, bbox: "-106,38,-104,41" });
-      const onMap = prospects.filter(({ id, lat }) => lat !== null && expected.includes(id));
-      expect((await findFiltered(reader, owner, filter)).matches.total).toBe(onMap.length);
-    }
-    expect((await verifyIndex(db.direct, indexRecords(db.direct), owner.companyId)).faults).toEqual([]);
-  }
-
-  const lists = [{}, { status: "open" }, { pageSize: "2" }, { pageSize: "2", page: "2" }, { search: "1" }].map(
-    (query) => ({ kind: "list" as const, query }),
+        // One function lists the same company again and again, so its memory has prospects that have changed.
+        const who = of(one.callers, question);
+        const listed = of(lists, reader);
+        expect((await ask(of(functions, 0), who, listed)).body).toEqual((await ask(newFunction(), who, listed)).body);
+      }
+      await expectChangedSince(one.owner);
+    }),
+    { numRuns: sized({ short: 3, wide: 100 }), seed: 55, endOnFailure: true },
   );
-  const questionsOf = (ids: readonly number[]): Question[] => [
-    ...lists,
-    ...[{}, { status: "open" }, { bbox: "-106,39,-104,40" }].map((query) => ({ kind: "pins" as const, query })),
-    ...ids.slice(0, 4).map((id) => ({ kind: "detail" as const, id })),
-  ];
+  // At least a tenth of the answers must be 304. Otherwise the test would hardly check them.
+  expect(counts.unchanged / counts.asked).toBeGreaterThan(0.1);
+});
 
-  test("costs one round and two read units for a list and a prospect, and one for pins", async () => {
-    const context = newFunction();
-    const { caller } = await newCompany(context);
-    const { id } = await verbs.createProspect(context, caller, { name: "a", lat: 1, lng: 2 });
-    clock.ms += 2 * MINUTE_MS;
-    for (const [question, most] of [
-      [{ kind: "list", query: {} }, 1],
-      [{ kind: "pins", query: {} }, 1],
-      [{ kind: "detail", id }, 2],
-    ] satisfies [Question, number][]) {
-      const { etag = "" } = await ask(context, caller, question);
-      const { result, usage } = await metered(() => ask(context, caller, question, [etag]));
-      expect([question.kind, result.status, usage.readUnits, usage.rounds]).toEqual([question.kind, 304, most, 1]);
-    }
-  });
+/** Expects that the filter by the time of the last change finds what a comparison with all rows finds, and that the index is sound. */
+async function expectChangedSince(owner: Caller): Promise<void> {
+  const reader = newFunction();
+  const { prospects } = await readAllProspects(db.direct, owner.companyId);
+  const times = prospects.map(({ updatedAt }) => Date.parse(updatedAt));
+  for (const time of new Set(times.flatMap((one) => [one, one + 1]))) {
+    const updatedSince = new Date(time).toISOString();
+    const expected = prospects.filter(({ updatedAt }) => Date.parse(updatedAt) >= time).map(({ id }) => id);
+    const query = ListQuery.parse({ updatedSince, pageSize: "500" });
+    const { items, total } = await listProspects(reader, owner, query);
+    expect(items.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected.sort((a, b) => a - b));
+    expect(total).toBe(expected.length);
+    // A prospect without coordinates is in no box.
+    const filter = ProspectFilter.parse({ updatedSince, bbox: "-106,38,-104,41" });
+    const onMap = prospects.filter(({ id, lat }) => lat !== null && expected.includes(id));
+    expect((await findFiltered(reader, owner, filter)).matches.total).toBe(onMap.length);
+  }
+  expect((await verifyIndex(db.direct, indexRecords(db.direct), owner.companyId)).faults).toEqual([]);
+}
 
-  test("ends for pins when a prospect moves, changes its status or leaves, and when a status changes its colour", async () => {
-    const context = newFunction();
-    const { caller } = await newCompany(context);
-    const { id: currentStatusId } = await verbs.createStatus(context, caller.companyId, { value: "Far" });
-    const { id } = await verbs.createProspect(context, caller, { name: "a", lat: 1, lng: 2 });
-    const question = { kind: "pins", query: {} } as const;
-    const tagged = async () => (await ask(newFunction(), caller, question)).etag ?? "";
-    for (const change of [
-      () => verbs.updateProspect(context, caller, id, { currentStatusId }),
-      () => verbs.updateProspect(context, caller, id, { lat: 3 }),
-      () => verbs.updateStatus(context, caller.companyId, currentStatusId, { color: "#010203" }),
-      () => verbs.deleteProspect(context, caller, id),
-    ]) {
-      const tag = await tagged();
-      expect((await ask(newFunction(), caller, question, [tag])).status).toBe(304);
-      await change();
-      expect((await ask(newFunction(), caller, question, [tag])).status).toBe(200);
-    }
-  });
+const lists = [{}, { status: "open" }, { pageSize: "2" }, { pageSize: "2", page: "2" }, { search: "1" }].map(
+  (query) => ({ kind: "list" as const, query }),
+);
+const questionsOf = (ids: readonly number[]): Question[] => [
+  ...lists,
+  ...[{}, { status: "open" }, { bbox: "-106,39,-104,40" }].map((query) => ({ kind: "pins" as const, query })),
+  ...ids.slice(0, 4).map((id) => ({ kind: "detail" as const, id })),
+];
 
-  test("ends when an appointment of the list has begun", async () => {
-    const context = newFunction();
-    const { caller } = await newCompany(context);
-    const { id } = await verbs.createProspect(context, caller, { name: "a" });
-    const startAt = new Date(clock.ms + MINUTE_MS).toISOString();
-    await verbs.createAppointment(context, caller, id, { title: "roof", startAt });
-    const question = { kind: "list", query: {} } as const;
+test("a 304 costs one round and two read units for a list and a prospect, and one for pins", async () => {
+  const context = newFunction();
+  const { caller } = await newCompany(context);
+  const { id } = await verbs.createProspect(context, caller, { name: "a", lat: 1, lng: 2 });
+  clock.ms += 2 * MINUTE_MS;
+  for (const [question, most] of [
+    [{ kind: "list", query: {} }, 1],
+    [{ kind: "pins", query: {} }, 1],
+    [{ kind: "detail", id }, 2],
+  ] satisfies [Question, number][]) {
     const { etag = "" } = await ask(context, caller, question);
-    clock.ms += MINUTE_MS;
-    expect((await ask(context, caller, question, [etag])).status).toBe(304);
-    clock.ms += 1;
-    expect((await ask(context, caller, question, [etag])).status).toBe(200);
-  });
+    const { result, usage } = await metered(() => ask(context, caller, question, [etag]));
+    expect([question.kind, result.status, usage.readUnits, usage.rounds]).toEqual([question.kind, 304, most, 1]);
+  }
+});
 
-  test("is not given for `*`, because the service does not know the client's copy", async () => {
-    const context = newFunction();
-    const { caller } = await newCompany(context);
-    const validator = validatorOf({ headers: new Map([["if-none-match", ["*"]]]) }, () => undefined);
-    expect(await listProspects(context, caller, ListQuery.parse({}), validator)).toMatchObject({ total: 0 });
-  });
+test("a 304 ends for pins when a prospect moves, changes its status or leaves, and when a status changes its colour", async () => {
+  const context = newFunction();
+  const { caller } = await newCompany(context);
+  const { id: currentStatusId } = await verbs.createStatus(context, caller.companyId, { value: "Far" });
+  const { id } = await verbs.createProspect(context, caller, { name: "a", lat: 1, lng: 2 });
+  const question = { kind: "pins", query: {} } as const;
+  const tagged = async () => (await ask(newFunction(), caller, question)).etag ?? "";
+  for (const change of [
+    () => verbs.updateProspect(context, caller, id, { currentStatusId }),
+    () => verbs.updateProspect(context, caller, id, { lat: 3 }),
+    () => verbs.updateStatus(context, caller.companyId, currentStatusId, { color: "#010203" }),
+    () => verbs.deleteProspect(context, caller, id),
+  ]) {
+    const tag = await tagged();
+    expect((await ask(newFunction(), caller, question, [tag])).status).toBe(304);
+    await change();
+    expect((await ask(newFunction(), caller, question, [tag])).status).toBe(200);
+  }
+});
+
+test("a 304 ends when an appointment of the list has begun", async () => {
+  const context = newFunction();
+  const { caller } = await newCompany(context);
+  const { id } = await verbs.createProspect(context, caller, { name: "a" });
+  const startAt = new Date(clock.ms + MINUTE_MS).toISOString();
+  await verbs.createAppointment(context, caller, id, { title: "roof", startAt });
+  const question = { kind: "list", query: {} } as const;
+  const { etag = "" } = await ask(context, caller, question);
+  clock.ms += MINUTE_MS;
+  expect((await ask(context, caller, question, [etag])).status).toBe(304);
+  clock.ms += 1;
+  expect((await ask(context, caller, question, [etag])).status).toBe(200);
+});
+
+test("a 304 is not given for `*`, because the service does not know the client's copy", async () => {
+  const context = newFunction();
+  const { caller } = await newCompany(context);
+  const validator = validatorOf({ headers: new Map([["if-none-match", ["*"]]]) }, () => undefined);
+  expect(await listProspects(context, caller, ListQuery.parse({}), validator)).toMatchObject({ total: 0 });
 });
 
 test("a tag is not valid for a table that was restored from a backup", () => {

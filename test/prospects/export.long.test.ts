@@ -1,6 +1,6 @@
 /** Tests that an export is complete, or breaks the connection, beside writes, with stale reads and with failures of the table. */
 import { parse } from "csv-parse/sync";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -69,44 +69,42 @@ async function demoCompany(
   return { ...company, ids, bytes: stored.reduce((sum, row) => sum + bytesOf(row), 0) };
 }
 
-describe("a whole company", () => {
-  test("is exported in the order of the list, and costs only the read units for one read of its bytes", async () => {
-    const company = await demoCompany(3_000);
-    const context = newFunction();
-    // An export from this date contains no prospects. It only loads the names and the search index into memory, so that the measured export
-    // does not include this cost.
-    await exported(context, company, { dateFrom: "2031-01-01" });
-    const { result, usage } = await metered(() => exported(context, company));
-    expect(result.map(({ id }) => Number(id))).toEqual(company.ids);
-    const index = (await metered(() => exported(context, company, { dateFrom: "2031-01-01" }))).usage.readUnits;
-    expect(usage.readUnits - index).toBeLessThanOrEqual((1.05 * company.bytes) / 8_192);
-  });
+test("a whole company is exported in the order of the list, for the read units of one read of its bytes", async () => {
+  const company = await demoCompany(3_000);
+  const context = newFunction();
+  // An export from this date contains no prospects. It only loads the names and the search index into memory, so that the measured export
+  // does not include this cost.
+  await exported(context, company, { dateFrom: "2031-01-01" });
+  const { result, usage } = await metered(() => exported(context, company));
+  expect(result.map(({ id }) => Number(id))).toEqual(company.ids);
+  const index = (await metered(() => exported(context, company, { dateFrom: "2031-01-01" }))).usage.readUnits;
+  expect(usage.readUnits - index).toBeLessThanOrEqual((1.05 * company.bytes) / 8_192);
+});
 
-  test("a few prospects are read one by one", async () => {
-    const company = await demoCompany(1_000);
-    const context = newFunction();
-    const { result, usage } = await metered(() => exported(context, company, { search: "alvarez" }));
-    expect(result.length).toBeLessThan(100);
-    expect(usage.readUnits).toBeLessThan(company.bytes / 8_192 / 2);
-    expect(result.every(({ name }) => name?.includes("Alvarez"))).toBe(true);
-  });
+test("a few of the prospects are read one by one", async () => {
+  const company = await demoCompany(1_000);
+  const context = newFunction();
+  const { result, usage } = await metered(() => exported(context, company, { search: "alvarez" }));
+  expect(result.length).toBeLessThan(100);
+  expect(usage.readUnits).toBeLessThan(company.bytes / 8_192 / 2);
+  expect(result.every(({ name }) => name?.includes("Alvarez"))).toBe(true);
+});
 
-  test.each([
-    ["in blocks", 600],
-    ["one by one", 20],
-  ])("%s: exports the newest rows and notes although eventual reads are stale", async (_, count) => {
-    const company = await demoCompany(count);
-    const context = newFunction();
-    const [first = 0, second = 0] = company.ids;
-    for (const body of ["old", "new"]) await createNote(context, company.caller, first, { body });
-    await updateProspect(context, company.caller, second, { name: "written since" });
-    const whole = await exported(context, company);
-    expect(whole.find(({ id }) => id === String(first))?.notes).toBe("new");
-    db.plan(behind);
-    const again = await exported(contextOn(db.table, clock), company);
-    expect(again).toEqual(whole);
-    expect(names(again)).toContain("written since");
-  });
+test.each([
+  ["in blocks", 600],
+  ["one by one", 20],
+])("%s: exports the newest rows and notes although eventual reads are stale", async (_, count) => {
+  const company = await demoCompany(count);
+  const context = newFunction();
+  const [first = 0, second = 0] = company.ids;
+  for (const body of ["old", "new"]) await createNote(context, company.caller, first, { body });
+  await updateProspect(context, company.caller, second, { name: "written since" });
+  const whole = await exported(context, company);
+  expect(whole.find(({ id }) => id === String(first))?.notes).toBe("new");
+  db.plan(behind);
+  const again = await exported(contextOn(db.table, clock), company);
+  expect(again).toEqual(whole);
+  expect(names(again)).toContain("written since");
 });
 
 /** The fault plan in which eventually consistent reads find no prospect, as if they read an outdated replica. */

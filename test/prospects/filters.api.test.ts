@@ -242,29 +242,27 @@ test("a polygon of 5 000 points that crosses itself everywhere is answered", asy
   expect((await search({ filter: { polygon } })).items.length).toBeLessThanOrEqual(50);
 });
 
-describe("clusters", () => {
-  const Clusters = z.object({
-    items: z.array(z.object({ type: z.string(), id: z.optional(z.number()), count: z.number(), lat: z.number() })),
-    total: z.number(),
-    unmapped: z.number(),
-  });
-  const clusters = async (query: string, client: Client = as.rep) =>
-    bodyOf(await client("GET", `/api/prospects/clusters?${query}`), 200, Clusters);
+const Clusters = z.object({
+  items: z.array(z.object({ type: z.string(), id: z.optional(z.number()), count: z.number(), lat: z.number() })),
+  total: z.number(),
+  unmapped: z.number(),
+});
+const clusters = async (query: string, client: Client = as.rep) =>
+  bodyOf(await client("GET", `/api/prospects/clusters?${query}`), 200, Clusters);
 
-  test("group what the list finds, with an exact total, for each role and company", async () => {
-    const name = uniqueName();
-    await create({ name, lat: 39.5, lng: -105.25 });
-    await create({ name, lat: 39.5001, lng: -105.2501 });
-    const alone = await create({ name, lat: 40.5, lng: -104 });
-    await create({ name });
-    const query = `search=${name}&bbox=-106,39,-103,41&zoom=10`;
-    const found = await clusters(query);
-    expect(found).toMatchObject({ total: 3, unmapped: 1 });
-    expect(found.items).toHaveLength(2);
-    expect(found.items.find((item) => item.type === "pin")).toMatchObject({ id: alone, count: 1, lat: 40.5 });
-    expect(found.items.find((item) => item.type === "cluster")).toMatchObject({ count: 2 });
-    expect((await clusters(query, as.viewer)).total).toBe(3);
-    const none = { items: [], total: 0, unmapped: 0 };
-    for (const client of [as.rep2, as.otherOwner]) expect(await clusters(query, client)).toEqual(none);
-  });
+test("clusters group what the list finds, with an exact total, for each role and company", async () => {
+  const name = uniqueName();
+  await create({ name, lat: 39.5, lng: -105.25 });
+  await create({ name, lat: 39.5001, lng: -105.2501 });
+  const alone = await create({ name, lat: 40.5, lng: -104 });
+  await create({ name });
+  const query = `search=${name}&bbox=-106,39,-103,41&zoom=10`;
+  const found = await clusters(query);
+  expect(found).toMatchObject({ total: 3, unmapped: 1 });
+  expect(found.items).toHaveLength(2);
+  expect(found.items.find((item) => item.type === "pin")).toMatchObject({ id: alone, count: 1, lat: 40.5 });
+  expect(found.items.find((item) => item.type === "cluster")).toMatchObject({ count: 2 });
+  expect((await clusters(query, as.viewer)).total).toBe(3);
+  const none = { items: [], total: 0, unmapped: 0 };
+  for (const client of [as.rep2, as.otherOwner]) expect(await clusters(query, client)).toEqual(none);
 });

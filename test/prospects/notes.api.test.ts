@@ -1,5 +1,5 @@
 /** Tests notes over HTTP. Who may reach them is in test/http/matrix.api.test.ts. */
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { at } from "../harness/client.ts";
 import { dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
@@ -12,35 +12,33 @@ const newProspect = async (): Promise<number> => dataOf(await as.rep.POST("/api/
 const write = async (prospectId: number, body: string) =>
   dataOf(await as.rep.POST("/api/prospects/{id}/notes", { ...at(prospectId), body: { body } }), 201);
 
-describe("a note", () => {
-  test("belongs to the caller, and is read at its Location", async () => {
-    const prospectId = await newProspect();
-    const answer = await as.admin.POST("/api/prospects/{id}/notes", {
-      ...at(prospectId),
-      body: { body: "Has a dog \u{1F415}" },
-    });
-    const made = dataOf(answer, 201);
-    expect(made).toMatchObject({ body: "Has a dog \u{1F415}", createdBy: { email: as.admin.email } });
-    expect(made.updatedAt).toBe(made.createdAt);
-    const path = `/api/notes/${made.id}`;
-    expect(answer.response.headers.get("location")).toBe(path);
-    expect(dataOf(await as.rep.GET("/api/notes/{id}", at(made.id)))).toEqual(made);
+test("a note belongs to the caller, and is read at its Location", async () => {
+  const prospectId = await newProspect();
+  const answer = await as.admin.POST("/api/prospects/{id}/notes", {
+    ...at(prospectId),
+    body: { body: "Has a dog \u{1F415}" },
   });
+  const made = dataOf(answer, 201);
+  expect(made).toMatchObject({ body: "Has a dog \u{1F415}", createdBy: { email: as.admin.email } });
+  expect(made.updatedAt).toBe(made.createdAt);
+  const path = `/api/notes/${made.id}`;
+  expect(answer.response.headers.get("location")).toBe(path);
+  expect(dataOf(await as.rep.GET("/api/notes/{id}", at(made.id)))).toEqual(made);
+});
 
-  test("of 10 000 characters is returned unchanged, and a longer one, one of null or one without a text is refused", async () => {
-    const prospectId = await newProspect();
-    const body = "\u{1F415}".repeat(10_000);
-    const { id } = await write(prospectId, body);
-    expect(dataOf(await as.rep.GET("/api/notes/{id}", at(id))).body).toBe(body);
-    for (const wrong of [{ body: `${body}x` }, { body: null }, {}]) {
-      const faults = problemOf(
-        await as.rep("POST", `/api/prospects/${prospectId}/notes`, wrong),
-        400,
-        "validation_failed",
-      );
-      expect(faults).toMatchObject([{ pointer: "/body" }]);
-    }
-  });
+test("a note of 10 000 characters is returned unchanged, and a longer one, one of null or one without a text is refused", async () => {
+  const prospectId = await newProspect();
+  const body = "\u{1F415}".repeat(10_000);
+  const { id } = await write(prospectId, body);
+  expect(dataOf(await as.rep.GET("/api/notes/{id}", at(id))).body).toBe(body);
+  for (const wrong of [{ body: `${body}x` }, { body: null }, {}]) {
+    const faults = problemOf(
+      await as.rep("POST", `/api/prospects/${prospectId}/notes`, wrong),
+      400,
+      "validation_failed",
+    );
+    expect(faults).toMatchObject([{ pointer: "/body" }]);
+  }
 });
 
 test("note.created contains the note and its prospect; changes of a note emit nothing", async () => {

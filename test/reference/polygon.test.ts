@@ -1,6 +1,6 @@
 /** Tests that packed polygons are unpacked exactly and need few bytes, and the cache of prepared polygons. */
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { packPolygon, unpackPolygon } from "#shared/reference/polygon.ts";
 import { areaOf } from "#shared/reference/territory-areas.ts";
@@ -26,34 +26,32 @@ const sameDecimals = fc
     ),
   );
 
-describe("a packed polygon", () => {
-  test("returns any numbers exactly", () => {
-    fc.assert(
-      fc.property(fc.oneof(polygons, sameDecimals), (polygon) => {
-        expect(JSON.stringify(unpackPolygon(packPolygon(polygon)))).toBe(JSON.stringify(polygon));
-      }),
-      { numRuns: 2_000 },
-    );
-  });
+test("a packed polygon returns any numbers exactly", () => {
+  fc.assert(
+    fc.property(fc.oneof(polygons, sameDecimals), (polygon) => {
+      expect(JSON.stringify(unpackPolygon(packPolygon(polygon)))).toBe(JSON.stringify(polygon));
+    }),
+    { numRuns: 2_000 },
+  );
+});
 
-  test("is the same for equal polygons", () => {
-    fc.assert(fc.property(polygons, (polygon) => Buffer.compare(packPolygon(polygon), packPolygon(polygon)) === 0));
-  });
+test("a packed polygon is the same for equal polygons", () => {
+  fc.assert(fc.property(polygons, (polygon) => Buffer.compare(packPolygon(polygon), packPolygon(polygon)) === 0));
+});
 
-  test.each([
-    [6, 3],
-    [7, 4],
-    [undefined, 13],
-  ])("of %s decimals takes at most %d bytes a point", (decimals, bytes) => {
-    const points = Array.from({ length: 5_000 }, (_, i): [number, number] => {
-      const angle = (i / 5_000) * 2 * Math.PI;
-      const noise = (Math.sin(i * 12.9898) * 43_758.5453) % 1e-4;
-      const [lng, lat] = [-105 + 0.1 * Math.cos(angle) + noise, 39.7 + 0.1 * Math.sin(angle) - noise];
-      return decimals === undefined ? [lng, lat] : [Number(lng.toFixed(decimals)), Number(lat.toFixed(decimals))];
-    });
-    expect(packPolygon(points).length / points.length).toBeLessThanOrEqual(bytes);
-    expect(unpackPolygon(packPolygon(points))).toEqual(points);
+test.each([
+  [6, 3],
+  [7, 4],
+  [undefined, 13],
+])("a packed polygon of %s decimals takes at most %d bytes a point", (decimals, bytes) => {
+  const points = Array.from({ length: 5_000 }, (_, i): [number, number] => {
+    const angle = (i / 5_000) * 2 * Math.PI;
+    const noise = (Math.sin(i * 12.9898) * 43_758.5453) % 1e-4;
+    const [lng, lat] = [-105 + 0.1 * Math.cos(angle) + noise, 39.7 + 0.1 * Math.sin(angle) - noise];
+    return decimals === undefined ? [lng, lat] : [Number(lng.toFixed(decimals)), Number(lat.toFixed(decimals))];
   });
+  expect(packPolygon(points).length / points.length).toBeLessThanOrEqual(bytes);
+  expect(unpackPolygon(packPolygon(points))).toEqual(points);
 });
 
 const zigzag = (height: number) =>

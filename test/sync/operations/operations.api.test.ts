@@ -183,25 +183,23 @@ describe("an operation is", () => {
   });
 });
 
-describe("a clientRecordId", () => {
-  test("of POST /api/prospects is shown, and each user may use it once, even after the prospect is deleted", async () => {
-    const clientRecordId = randomUUID();
-    const made = dataOf(await as.rep.POST("/api/prospects", { body: { name: "a", clientRecordId } }), 201);
-    expect(made.clientRecordId).toBe(clientRecordId);
-    const again = await as.rep.POST("/api/prospects", { body: { clientRecordId: clientRecordId.toUpperCase() } });
-    expect(problemOf(again, 409, "conflict")).toMatchObject([{ pointer: "/clientRecordId" }]);
-    expect(dataOf(await as.rep2.POST("/api/prospects", { body: { clientRecordId } }), 201).id).not.toBe(made.id);
-    const update = operation("prospect.update", { clientRecordId, fields: { name: "b" } });
-    expect(await only(as.rep, update)).toMatchObject({ outcome: "applied", id: made.id });
-    expect((await prospectOf(as.rep, made.id)).name).toBe("b");
-    dataOf(await as.rep.DELETE("/api/prospects/{id}", at(made.id)));
-    problemOf(await as.rep.POST("/api/prospects", { body: { clientRecordId } }), 409, "conflict");
-    const create2 = await only(as.rep, create({}, clientRecordId));
-    expect(create2).toMatchObject({ outcome: "rejected", id: made.id, problem: { code: "conflict" } });
-    const bare = dataOf(await as.rep.POST("/api/prospects", { body: {} }), 201);
-    expect(bare).not.toHaveProperty("clientRecordId");
-    problemOf(await as.rep("POST", "/api/prospects", { clientRecordId: "7" }), 400, "validation_failed");
-  });
+test("a clientRecordId of POST /api/prospects is shown, and each user may use it once, even after the prospect is deleted", async () => {
+  const clientRecordId = randomUUID();
+  const made = dataOf(await as.rep.POST("/api/prospects", { body: { name: "a", clientRecordId } }), 201);
+  expect(made.clientRecordId).toBe(clientRecordId);
+  const again = await as.rep.POST("/api/prospects", { body: { clientRecordId: clientRecordId.toUpperCase() } });
+  expect(problemOf(again, 409, "conflict")).toMatchObject([{ pointer: "/clientRecordId" }]);
+  expect(dataOf(await as.rep2.POST("/api/prospects", { body: { clientRecordId } }), 201).id).not.toBe(made.id);
+  const update = operation("prospect.update", { clientRecordId, fields: { name: "b" } });
+  expect(await only(as.rep, update)).toMatchObject({ outcome: "applied", id: made.id });
+  expect((await prospectOf(as.rep, made.id)).name).toBe("b");
+  dataOf(await as.rep.DELETE("/api/prospects/{id}", at(made.id)));
+  problemOf(await as.rep.POST("/api/prospects", { body: { clientRecordId } }), 409, "conflict");
+  const create2 = await only(as.rep, create({}, clientRecordId));
+  expect(create2).toMatchObject({ outcome: "rejected", id: made.id, problem: { code: "conflict" } });
+  const bare = dataOf(await as.rep.POST("/api/prospects", { body: {} }), 201);
+  expect(bare).not.toHaveProperty("clientRecordId");
+  problemOf(await as.rep("POST", "/api/prospects", { clientRecordId: "7" }), 400, "validation_failed");
 });
 
 describe("a fact", () => {
