@@ -32,37 +32,19 @@ test("the hash is FNV-1a with 64 bits", () => {
   );
 });
 
-test("a page has the checksums of the caller's records of the wanted types, and only at the end of the changes", async () => {
-  const { context, owner, reps } = await newStage(db);
-  const [rep = expect.fail()] = reps;
-  for (let i = 0; i < 5; i++) {
-    const { id } = await verbs.createProspect(context, owner, { assignedToUserId: i < 2 ? rep.userId : null });
-    if (i % 2 === 0) await verbs.updateProspect(context, owner, id, { name: "Ann" });
-    if (i === 3) await flush(context, owner.companyId, { least: 1, settleMs: 0 });
-  }
-  await verbs.createTerritory(context, owner, { name: "North", totalProperties: 0, assignedToUserId: null });
-  await verbs.createTag(context, owner.companyId, { value: "Corner lot" });
-  for (const [caller, types] of [
-    [owner, ["prospects", "notes", "appointments", "territories", "statuses", "tags", "users"]],
-    [rep, ["prospects", "tags", "notes"]],
-    [rep, ["notes"]],
-  ] as const) {
-    const device = new Device(caller.userId, types, [3]);
-    for (let hasMore = true; hasMore; ) {
-      const { cursor } = device;
-      const query = { limit: 3, cursor, types: cursor === undefined ? [...types] : undefined };
-      const page = await readChanges(context, caller, { ...query, checksum: true });
-      device.apply(page);
-      ({ hasMore } = page);
-      expect(page.checksums).toEqual(hasMore ? undefined : device.checksums());
-    }
-    const query = { limit: 3, cursor: device.cursor, types: undefined };
-    for (const checksum of [false, undefined]) {
-      expect((await readChanges(context, caller, { ...query, checksum })).checksums).toBeUndefined();
-    }
-  }
-  const nothing = new Device(reps[1]?.userId ?? 0, ["prospects"], [3]).checksums();
-  expect(nothing).toEqual({ prospects: "0000000000000000" });
+test("a page has checksums only if the request asks for them, and the checksum of no records is zero", async () => {
+  const { context, owner } = await newStage(db);
+  const read = (checksum?: boolean, cursor?: string) =>
+    readChanges(context, owner, {
+      limit: 3,
+      types: cursor === undefined ? ["prospects"] : undefined,
+      cursor,
+      checksum,
+    });
+  let page = await read(true);
+  while (page.hasMore) page = await read(true, page.cursor);
+  expect(page.checksums).toEqual({ prospects: "0000000000000000" });
+  for (const checksum of [false, undefined]) expect((await read(checksum, page.cursor)).checksums).toBeUndefined();
 });
 
 test("all devices hold the same version of a prospect, after each change of what it shows without a write of its row", async () => {
