@@ -13,6 +13,7 @@ import { readProspect } from "#shared/prospects/read.ts";
 import { prospectItem, storedProspect } from "#shared/prospects/stored.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
+import { interrupted } from "../harness/killable.ts";
 import * as verbs from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
@@ -156,4 +157,26 @@ test("the status of a prospect may change 5 000 times, and the history has every
   await change(5);
   await expect(change(6)).rejects.toMatchObject(conflict);
   await verbs.updateProspect(context, company.caller, id, { name: "other fields change still" });
+});
+
+test("a note on a prospect whose import is not completed is refused", async () => {
+  const { company, context, ids } = await withProspects(1);
+  const [id = 0] = ids;
+  const { caller } = company;
+  const { companyId } = caller;
+  await context.table.batchPut([{ ...keys.import(companyId, 77), type: "import", state: "running" }]);
+  await context.table.write({ update: keys.prospect(companyId, id), change: { set: { importId: "77" } } });
+  await expect(verbs.createNote(context, caller, id, { body: "early" })).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("the index entry of a note names no assignee who has lost the prospect meanwhile", async () => {
+  const { company, context, ids } = await withProspects(1);
+  const [id = 0] = ids;
+  const { caller, repId } = company;
+  const reassign = () => verbs.updateProspect(context, caller, id, { assignedToUserId: repId });
+  const table = interrupted(context.table, "transact", reassign);
+  const { id: noteId } = await verbs.createNote(contextOn(table), caller, id, { body: "n" });
+  const entry = await context.table.get(keys.noteDelta(caller.companyId, id, noteId, 1));
+  expect(entry).toMatchObject({ type: expect.any(String) });
+  expect(entry).not.toHaveProperty("assignee");
 });

@@ -1,11 +1,11 @@
 /**
- * Tests the filters of prospects over HTTP. Lists, searches, pins, clusters, tiles, exports, bulk jobs and runs of territories take the
- * same filters. With each filter, they must find prospects in a part of the index and unflushed ones.
+ * Tests lists and filters of prospects over HTTP. Lists, searches, maps, exports and jobs take the same filters, and must find prospects in
+ * the index and unflushed ones.
  */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import type { NewProspect } from "../../docs/client/api.ts";
-import { at, type Client } from "../harness/client.ts";
+import type { NewProspect, operations } from "../../docs/client/api.ts";
+import { at, type Client, demo } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
 import { rectangle, ringOf } from "../harness/rings.ts";
@@ -18,6 +18,7 @@ type Ring = [number, number][];
 const Page = z.object({
   items: z.array(z.object({ id: z.number(), distanceMeters: z.optional(z.number()) })),
   total: z.number(),
+  pageSize: z.number(),
 });
 const Total = z.object({ total: z.number() });
 const Count = z.object({ count: z.number() });
@@ -265,4 +266,48 @@ test("clusters group what the list finds, with an exact total, for each role and
   expect((await clusters(query, as.viewer)).total).toBe(3);
   const none = { items: [], total: 0, unmapped: 0 };
   for (const client of [as.rep2, as.otherOwner]) expect(await clusters(query, client)).toEqual(none);
+});
+
+type ListQuery = NonNullable<operations["prospectsList"]["parameters"]["query"]>;
+const listOf = async (client: Client, query: ListQuery = {}) =>
+  dataOf(await client.GET("/api/prospects", { params: { query } }));
+
+test("pageSize is reduced to 500 and returned; the defaults of page and pageSize are 1 and 50", async () => {
+  expect((await listOf(as.admin, { pageSize: 9999 })).pageSize).toBe(500);
+  expect(await listOf(as.admin)).toMatchObject({ page: 1, pageSize: 50 });
+  for (const pageSize of ["500", "501", "1000000000000000", "9".repeat(30), "9".repeat(400)]) {
+    const answer = await as.admin("GET", `/api/prospects?pageSize=${pageSize}`);
+    expect(bodyOf(answer, 200, Page)).toMatchObject({ pageSize: 500 });
+  }
+});
+
+test("the page with the largest number is empty and has the true total", async () => {
+  const { total } = await listOf(demo.otherOwner);
+  for (const page of [1_000, 2 ** 53 - 1]) {
+    expect(await listOf(demo.otherOwner, { page, pageSize: 500 })).toEqual({ items: [], total, page, pageSize: 500 });
+  }
+});
+
+test("numbers that are not ids match nothing", async () => {
+  for (const assignedToUserId of ["0", "00", "9007199254740993", "9".repeat(30), "9".repeat(400)]) {
+    expect((await listOf(as.admin, { assignedToUserId })).total).toBe(0);
+    const { status, text } = await as.admin("GET", `/api/appointments?assignedToUserId=${assignedToUserId}`);
+    expect([status, text]).toEqual([200, "[]"]);
+  }
+});
+
+test("filters by representative are ignored from sales users, even if they are malformed", async () => {
+  const long = `${"9,".repeat(1_990)}${"x".repeat(50)}`;
+  expect(long.length).toBeGreaterThan(4_000);
+  const { total } = await listOf(as.viewer);
+  for (const name of ["rep", "assignedToUserId"] as const) {
+    for (const value of [long, "x", '"', "", "🦖"]) {
+      expect((await listOf(as.viewer, { [name]: value })).total, name).toBe(total);
+    }
+    for (const path of ["/api/prospects", "/api/prospects/pins"]) {
+      const answer = await as.admin("GET", `${path}?${name}=${long}`);
+      const faults = problemOf(answer, 400, "validation_failed");
+      expect(faults[0]?.parameter).toBe(name);
+    }
+  }
 });

@@ -6,8 +6,10 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { systemClock } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
+import type { Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
+import { findClientRecords } from "#shared/prospects/client-records.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
 import { isFound } from "#shared/prospects/list/find-or-make.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
@@ -303,4 +305,31 @@ test("a call whose transaction is committed before it is killed has made the one
   await expect.poll(async () => (await listProspects(context(), owner, all)).total).toBe(1);
   db.plan(() => pass);
   expect(isFound(await verbs.findOrMake(context(), owner, { matchBy: "sourceId" }, { sourceId: "s" }))).toBe(true);
+});
+
+test("a look-up that finds all rows costs half a read unit for each row, and a missing row is read again with strong consistency", async () => {
+  const { owner } = await newTeam();
+  const here = context();
+  const ids = [randomUUID(), randomUUID().toUpperCase()];
+  const made: (readonly [string, number])[] = [];
+  for (const clientRecordId of ids) {
+    made.push([clientRecordId.toLowerCase(), (await verbs.createProspect(here, owner, { clientRecordId })).id]);
+  }
+  const all = new Set(ids.map((id) => id.toLowerCase()));
+  const first = await metered(() => findClientRecords(here, owner, all));
+  expect([first.result, first.usage.readUnits]).toEqual([new Map(made), 1]);
+  const withMissing = await metered(() => findClientRecords(here, owner, new Set([...all, randomUUID()])));
+  expect([withMissing.result, withMissing.usage.readUnits]).toEqual([new Map(made), 2.5]);
+});
+
+test("a row that an eventually consistent read does not see yet is found", async () => {
+  const { owner } = await newTeam();
+  const here = context();
+  const clientRecordId = randomUUID();
+  const { id } = await verbs.createProspect(here, owner, { clientRecordId });
+  const table: Table = {
+    ...here.table,
+    batchGet: async (keys, options) => (options?.consistency === "eventual" ? [] : here.table.batchGet(keys, options)),
+  };
+  expect(await findClientRecords({ table }, owner, new Set([clientRecordId]))).toEqual(new Map([[clientRecordId, id]]));
 });
