@@ -9,7 +9,7 @@ import type { UserPatch } from "#shared/reference/user.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { beginUndo, disableUser, updateUser } from "../harness/verbs.ts";
-import { endOf, newJob, newStage, rowsOf, runOnce, type Stage, storedJob, unprocessed } from "./bulk-stage.ts";
+import { endOf, newJob, newStage, rowsOf, runOnce, type Stage, silent, storedJob, unprocessed } from "./bulk-stage.ts";
 import { jobTests } from "./faulty-jobs.ts";
 
 const { db, now, harness } = jobTests();
@@ -154,7 +154,7 @@ test("a user who loses the right after a kill gets a job that counts what the ki
   const ended = await endOf(harness, now, stage, job);
   expect(ended).toMatchObject({ state: "failed", changed: 2, skipped: 0, failed: 0 });
   expect(unprocessed(ended)).toBe(4);
-  const undo = await beginUndo(harness.sound(), { send: async () => undefined }, stage.caller, job.id, {});
+  const undo = await beginUndo(harness.sound(), silent, stage.caller, job.id, {});
   expect(await endOf(harness, now, stage, { ...job, id: undo.id })).toMatchObject({ total: 2, changed: 2 });
 });
 

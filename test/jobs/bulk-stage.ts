@@ -20,7 +20,7 @@ export const SMALL_CHUNK = 4;
 type Harness = Pick<FaultyJobs, "sound">;
 
 /** A queue that accepts each message and delivers none. */
-export const silent = { send: async () => undefined };
+export const silent: JobContext["jobs"] = { send: async () => undefined, returnIn: async () => undefined };
 /** Settings with which a request to pause, resume or cancel a job does not wait until the running job has stopped. */
 export const impatient = { tries: 0, ms: 0 };
 

@@ -13,6 +13,7 @@ import { exportKeys } from "#shared/jobs/s3-keys.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { beginExport, createProspect, importFile, updateUser } from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
+import { silent } from "./bulk-stage.ts";
 import { jobDeaths, jobTests } from "./faulty-jobs.ts";
 import { exportedText } from "./import-checks.ts";
 
@@ -22,12 +23,7 @@ const { harness } = jobTests();
 let turn = 0;
 
 async function begun(caller: Caller, filter: NewExport = {}): Promise<JobMessage> {
-  const { id } = await beginExport(
-    harness.sound(),
-    { send: async () => undefined, returnIn: async () => undefined },
-    caller,
-    filter,
-  );
+  const { id } = await beginExport(harness.sound(), silent, caller, filter);
   return { kind: "export", companyId: caller.companyId, id };
 }
 const stored = async ({ companyId, id }: JobMessage) =>

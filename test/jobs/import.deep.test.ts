@@ -18,6 +18,7 @@ import { readProspect } from "#shared/prospects/read.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
+import { keyedPost } from "../harness/proxy-event.ts";
 import { sized } from "../harness/tier.ts";
 import { createNote, createProspect, importFile, updateProspect } from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
@@ -27,20 +28,10 @@ import { exportedText, fileOf, importChecks } from "./import-checks.ts";
 const { db, now, harness } = jobTests();
 const { list, expectDifferent, expectOnce, expectNothing, left } = importChecks(db, harness);
 
-const posted = (context: RequestContext, caller: Caller, bytes: Buffer) => {
-  const request = {
-    requestId: "r",
-    method: "POST",
-    path: "/api/prospects/import",
-    resource: "/api/prospects/import",
-    prefix: "",
-    headers: new Map([["idempotency-key", ["k"]]]),
-    pathParameters: {},
-    queryParameters: new Map<string, string[]>(),
-    body: "the digest of the file",
-  };
-  return once(context, caller, request, {}, (commit) => files.importFile(context, caller, bytes, {}, commit));
-};
+const posted = (context: RequestContext, caller: Caller, bytes: Buffer) =>
+  once(context, caller, keyedPost("k", "the digest of the file"), {}, (commit) =>
+    files.importFile(context, caller, bytes, {}, commit),
+  );
 
 describe("killed", () => {
   const COUNT = 30;

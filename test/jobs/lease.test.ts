@@ -8,7 +8,7 @@ import * as keys from "#shared/db/keys.ts";
 import { sweepJobs } from "#shared/jobs/job.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { beginExport } from "../harness/verbs.ts";
-import { newStage, requestedJob } from "./bulk-stage.ts";
+import { newStage, requestedJob, silent } from "./bulk-stage.ts";
 import { jobTests } from "./faulty-jobs.ts";
 
 const { db, now, harness } = jobTests("test");
@@ -46,7 +46,6 @@ const kinds: Record<JobMessage["kind"], Kind> = {
 };
 
 const table = Object.entries(kinds).map(([kind, steps]) => [`the ${kind}`, steps] as const);
-const silent: JobContext["jobs"] = { send: async () => undefined, returnIn: async () => undefined };
 const rowAt = (key: Key) => harness.sound().table.get(key);
 
 test.each(table)(

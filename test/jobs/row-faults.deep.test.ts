@@ -7,6 +7,7 @@ import { answerBytes } from "#shared/http/answer.ts";
 import * as limits from "#shared/limits.ts";
 import { importColumns } from "#shared/prospects/csv/format.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { randomSequence } from "../../infra/local/demo/random.ts";
 import { sized } from "../harness/tier.ts";
 import { readFile } from "./read-file.ts";
 
@@ -92,7 +93,7 @@ const SHARE = sized({ short: 5, wide: 1 });
 const ROWS = limits.importRows / SHARE;
 
 test("different values in all rows do not make the row of the import too large", { tags: "sized" }, async () => {
-  const next = sequence();
+  const next = randomSequence(1);
   const letter = () => String.fromCodePoint(0x4e00 + Math.floor(next() * 20_000));
   const value = () => Array.from({ length: 30 }, letter).join("");
   const rows = Array.from({ length: ROWS }, () => `${value()},${value()},x`);
@@ -101,17 +102,8 @@ test("different values in all rows do not make the row of the import too large",
   expect(packed(faults).length).toBeLessThan((400 * 1024 * 3) / 4 / SHARE);
 });
 
-/** Returns a pseudo-random sequence that is the same in every run, so that every run tests the same file. */
-function sequence(): () => number {
-  let state = 1;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    return state / 2 ** 31;
-  };
-}
-
 test("the most varied faults of all rows fit into an answer and a row of the table", { tags: "sized" }, async () => {
-  const next = sequence();
+  const next = randomSequence(1);
   const pick = <T>(values: readonly T[]): T => values[Math.floor(next() * values.length)] ?? expect.fail("no value");
   const bad: Partial<Record<string, readonly string[]>> = {
     phone: ["x".repeat(51)],

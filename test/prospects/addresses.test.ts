@@ -1,5 +1,6 @@
 /** Tests that the copies of an address in prospects' rows equal the address after interrupted changes, and who sees an address. */
 import { describe, expect, test } from "vitest";
+import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -29,15 +30,8 @@ async function company(): Promise<{ context: ApiContext; caller: Caller }> {
   return { context, caller: await newOwner(context) };
 }
 
-async function inParallel<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
-  const results: T[] = [];
-  let next = 0;
-  const lane = async () => {
-    while (next < count) results.push(await work(next++));
-  };
-  await Promise.all(Array.from({ length: 8 }, lane));
-  return results;
-}
+const inParallel = <T>(count: number, work: () => Promise<T>): Promise<T[]> =>
+  mapConcurrently([...Array(count).keys()], 8, work);
 
 const allProspects = async (context: ApiContext, { companyId }: Caller): Promise<StoredProspect[]> =>
   (await readAllProspects(context.table, companyId)).prospects;

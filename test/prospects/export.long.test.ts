@@ -9,6 +9,7 @@ import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { denver } from "../../infra/local/demo/cities.ts";
 import { type DemoCompany, demoRows } from "../../infra/local/demo/prospects.ts";
+import { randomSequence } from "../../infra/local/demo/random.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";
 import { bytesOf } from "../harness/item-bytes.ts";
@@ -57,12 +58,7 @@ async function demoCompany(
     ownerId: userId,
   };
   const ids = await context.ids.takeProspects(companyId, count);
-  let seed = 1;
-  const random = (): number => {
-    seed = (seed * 16_807) % 2_147_483_647;
-    return seed / 2_147_483_647;
-  };
-  const { rows, indexed } = await demoRows(context, plan, ids, random);
+  const { rows, indexed } = await demoRows(context, plan, ids, randomSequence(1));
   await context.table.batchPut(rows);
   await addImported(context, companyId, indexed);
   const stored = rows.filter(({ pk }) => pk.startsWith(`C#${companyId}#P#`));

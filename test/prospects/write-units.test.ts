@@ -1,22 +1,21 @@
 /** Tests the units of creating and changing a prospect. In a transaction, each row and each condition check costs two write units. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import * as verbs from "../harness/verbs.ts";
 import { addRep, type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
-let db: FaultyDynamoDb;
+const db = faultyDynamoDb();
 let one: ApiContext;
 let other: ApiContext;
 let company: Company;
 let statusIds: number[];
 beforeAll(async () => {
-  db = await startFaultyDynamoDb();
   [one, other] = [warmFunction(db, systemClock), warmFunction(db, systemClock)];
   company = await newCompany(one);
   const { companyId } = company.caller;
@@ -28,7 +27,6 @@ beforeAll(async () => {
   // This create loads ids and names into memory, so that the measured creates do not include the cost of loading them.
   await verbs.createProspect(one, company.caller, { currentStatusId: statusIds[0], address });
 });
-afterAll(() => db.stop());
 
 test("a warm patch reads the prospect and the version of the names, in one round trip", async () => {
   const { caller, repId } = company;
