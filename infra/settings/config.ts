@@ -1,5 +1,6 @@
 /** Reads the settings of a deployment from the CDK context. Each error message contains the wrong context key. */
 import * as z from "zod/mini";
+import { nearestOf } from "#shared/nearest.ts";
 import { type Basemap, basemapOf } from "../edge/console-site.ts";
 import { type Capacity, capacityOf } from "./capacity.ts";
 import { Context, type Settings, TABLE_STREAM } from "./context.ts";
@@ -131,14 +132,8 @@ function configOf(settings: Settings): DeployConfig {
   };
 }
 
-/** Suggests the setting whose name differs only in case, in characters other than letters, or in an `s` at the end. */
 function suggestion(key: string): string {
-  const plain = (text: string): string =>
-    text
-      .replaceAll(/[^a-z]/gi, "")
-      .toLowerCase()
-      .replace(/s$/, "");
-  const meant = Object.keys(Context.shape).find((name) => plain(name) === plain(key));
+  const meant = nearestOf(key, Object.keys(Context.shape));
   return meant === undefined ? "" : `, perhaps ${meant}`;
 }
 

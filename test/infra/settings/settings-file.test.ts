@@ -24,7 +24,7 @@ test("a setting comes from the context, else from settings.json, else it has its
 });
 
 test.each([
-  [{ tabel: "Left" }, "settings.json: tabel: unknown; docs/settings.md lists all settings"],
+  [{ tabel: "Left" }, "settings.json: tabel: unknown, perhaps table; docs/settings.md lists all settings"],
   [{ "stage:": "test" }, "settings.json: stage:: unknown; docs/settings.md lists all settings"],
   [{ context: { stage: "test" } }, "settings.json: context: unknown; docs/settings.md lists all settings"],
   [{ preset: "large" }, 'settings.json: preset: must be small or production, and not "large"'],

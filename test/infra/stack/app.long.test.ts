@@ -76,7 +76,7 @@ describe("cdk synth", () => {
     const cwd = mkdtempSync(join(tmpdir(), "canvassing-clone-"));
     writeFileSync(join(cwd, "settings.json"), '{"tabel": "Left"}');
     const { outdir, status, stdout, stderr } = synth({}, {}, cwd);
-    const line = "settings.json: tabel: unknown; docs/settings.md lists all settings\n";
+    const line = "settings.json: tabel: unknown, perhaps table; docs/settings.md lists all settings\n";
     expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: "", stderr: line });
     expect(readdirSync(outdir)).not.toContain("bundles");
   });
