@@ -1,7 +1,6 @@
 /** Defines the settings of the console, which are a topic of `context.ts`. */
 import * as z from "zod/mini";
-import { settingTexts } from "./setting-texts.ts";
-import { BasemapOrigins, BasemapStyleUrl, DOMAIN_NAME, FLAG, Flag, matching } from "./values.ts";
+import { BasemapOrigins, BasemapStyleUrl, DOMAIN_NAME, FLAG, Flag, matching, settingTexts } from "./values.ts";
 
 /** An operator may have set the secret itself instead of its name, so this error message does not repeat the value. */
 const PARAMETER = "must be the name of a parameter: /canvassing/console-secret";

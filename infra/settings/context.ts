@@ -11,8 +11,7 @@ import {
   LOG_DAYS,
   standardRetention,
 } from "./retention.ts";
-import { settingTexts } from "./setting-texts.ts";
-import { DOMAIN_NAME, FLAG, Flag, List, matching, OriginsOrAll, oneOf } from "./values.ts";
+import { DOMAIN_NAME, FLAG, Flag, List, matching, OriginsOrAll, oneOf, settingTexts } from "./values.ts";
 
 export const AllowedOrigins = z._default(OriginsOrAll, []);
 

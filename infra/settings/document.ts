@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { filled, row, writeGenerated } from "../build/generated.ts";
 import { runCommand } from "../cli/command/options.ts";
 import { topics } from "./context.ts";
-import { settingTexts } from "./setting-texts.ts";
+import { settingTexts } from "./values.ts";
 
 function rowOf([key, schema]: [string, z.ZodMiniType]): string {
   const texts = settingTexts.get(schema);

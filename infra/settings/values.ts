@@ -3,6 +3,18 @@ import * as z from "zod/mini";
 import { HttpUrl, must } from "../cli/command/accepted.ts";
 import { NO_BASEMAP } from "../edge/console-site.ts";
 
+export interface SettingTexts {
+  readonly description: string;
+  /** The behavior if the key is not set. It is required if the schema has no default value. */
+  readonly default?: string;
+  /** What the setting changes for users and operators. Also says what happens if an existing deployment changes the value. */
+  readonly effect: string;
+  /** By default, the setting costs nothing. */
+  readonly cost?: string;
+}
+
+export const settingTexts = z.registry<SettingTexts>();
+
 export const matching = (pattern: RegExp, what: string) =>
   z.optional(z.string(must(what)).check(z.regex(pattern, must(what))));
 
