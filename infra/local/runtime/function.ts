@@ -1,9 +1,9 @@
 /** Runs a Lambda function on this machine, with Lambda's limits of its requests, responses and time. */
 import { randomUUID } from "node:crypto";
+import { messageOf } from "../../cli/command/error.ts";
 import type { FunctionSpec } from "../template/stack.ts";
 import { InvocationError, type ResponseSink } from "./environment.ts";
 import { type FunctionHost, Pool } from "./pool.ts";
-import { endOf, type InvocationEnd, reportLine, startLine } from "./report.ts";
 import { createTurns } from "./turns.ts";
 
 /** Lambda's maximum size of a request and of a response that is not streamed. */
@@ -27,12 +27,16 @@ export interface InvokeOptions {
 }
 
 export function createFunction(spec: FunctionSpec, maxEnvironments: number, host: FunctionHost): LocalFunction {
-  const max = Math.min(maxEnvironments, spec.ReservedConcurrentExecutions ?? maxEnvironments);
-  const pool = new Pool(spec, max, host);
-  const turnOf = createTurns(Math.max(1, max - 1));
+  const pool = new Pool(spec, maxEnvironments, host);
+  const turnOf = createTurns(Math.max(1, maxEnvironments - 1));
   const timeoutMs = spec.Timeout * 1000;
   let calls = 0;
-  const write = (line: string): void => host.log(spec, line);
+  /**
+   * Writes one of Lambda's system log lines. The local service ignores the function's system log level, so that developers see each
+   * invocation. A deployment writes only the lines of failed invocations.
+   */
+  const log = (type: string, record: object): void =>
+    host.log(spec, JSON.stringify({ time: new Date().toISOString(), type, record }));
   return {
     spec,
     calls: () => calls,
@@ -47,9 +51,13 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
         throw error;
       });
       const started = Date.now();
-      const report = (end: InvocationEnd): void => write(reportLine(spec, requestId, Date.now() - started, end));
+      const report = (end: object): void => {
+        const durationMs = Date.now() - started;
+        const metrics = { durationMs, billedDurationMs: durationMs, memorySizeMB: spec.MemorySize };
+        log("platform.report", { requestId, ...end, metrics });
+      };
       let failed = true;
-      write(startLine(requestId));
+      log("platform.start", { requestId, version: "$LATEST" });
       try {
         const deadline = started + timeoutMs;
         const call = { type: "invoke", event: text, requestId, deadline, streamed: sink !== undefined } as const;
@@ -69,6 +77,17 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
       }
     },
   };
+}
+
+/**
+ * Describes the end of a failed invocation. The status `error` means that the handler threw an error, and `failure` that the runtime
+ * failed, for example by a crash. Lambda's own log lines have no field `reason`.
+ */
+function endOf(error: unknown): object {
+  if (!(error instanceof InvocationError)) return { status: "failure", reason: messageOf(error) };
+  const { type: errorType, message: reason } = error;
+  if (errorType === "Sandbox.Timedout") return { status: "timeout", errorType, reason };
+  return { status: errorType.startsWith("Runtime.") ? "failure" : "error", errorType, reason };
 }
 
 /**
