@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
+import { at } from "#shared/at.ts";
 import { eventFunctions } from "../routes/routes.ts";
 import { RECEIVER_PATH } from "./demo/webhooks.ts";
 import type { Identity } from "./engines/identity.ts";
@@ -130,8 +131,8 @@ export function describeStack(
   const consumed = new Set(stack.eventSources.map(({ EventSourceArn }) => nameOfArn(EventSourceArn)));
   const unread = stack.queues.filter(({ name }) => !consumed.has(name));
   return {
-    TableName: stack.tables[0]?.name ?? "",
-    BucketName: stack.buckets[0]?.name ?? "",
+    TableName: at(stack.tables, 0).name,
+    BucketName: at(stack.buckets, 0).name,
     ...stack.outputs,
     ...service,
     DynamoDbEndpoint: dynamoDbEndpoint,
@@ -152,5 +153,10 @@ interface Servers {
 
 function queueReadBy(file: string, { functions, eventSources }: Stack): string {
   const name = functions.find((spec) => spec.file === file)?.name;
-  return nameOfArn(eventSources.find(({ FunctionName }) => nameOfArn(FunctionName) === name)?.EventSourceArn ?? "");
+  return nameOfArn(
+    at(
+      eventSources.filter(({ FunctionName }) => nameOfArn(FunctionName) === name),
+      0,
+    ).EventSourceArn,
+  );
 }

@@ -98,7 +98,7 @@ const code = {
     await seen({ published: names });
     return { batchItemFailures: [] };
   };`,
-  consume: `${prelude}export const handler = async ({ Records: [record] }) => {
+  "events/deliver": `${prelude}export const handler = async ({ Records: [record] }) => {
     if (record.body.includes("poison")) throw new Error("as asked");
     await seen({ consumed: record.body, from: record.eventSource });
   };`,
@@ -315,6 +315,7 @@ export function fixtureTemplate(): { Resources: Record<string, Resource> } {
         StreamSpecification: { StreamViewType: "NEW_AND_OLD_IMAGES" },
       },
     },
+    Files: { Type: "AWS::S3::Bucket", Properties: {} },
     Dead: queue(),
     Failed: queue(),
     Seen: queue(),
@@ -329,7 +330,8 @@ export function fixtureTemplate(): { Resources: Record<string, Resource> } {
     // A reader that takes no bytes occupies the environment of this function until the time-out.
     Stream: lambda("stream"),
     Publish: lambda("publish"),
-    Consume: lambda("consume"),
+    // The outputs of the local service name the queue that this file reads.
+    Consume: lambda("events/deliver"),
     Tick: lambda("tick"),
     Role: { Type: "AWS::IAM::Role", Properties: { AssumeRolePolicyDocument: {} } },
     ...api,
