@@ -15,6 +15,7 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as z from "zod/mini";
+import type { Bundle } from "./bundle.ts";
 import { type LocalSignIn, writeDocsPage } from "./docs-page.ts";
 import { inOwnProcess } from "./own-process.ts";
 
@@ -53,7 +54,7 @@ export async function cachedBundle(
   outDir: string,
   { signIn, isShared = false }: BundleOptions = {},
   caches: string = CACHES,
-): Promise<Map<string, z.infer<typeof Bundles>[number][1]>> {
+): Promise<Map<string, Bundle>> {
   const entry = join(caches, "bundles", cacheKey([...files, isShared ? "shared" : "deployed"]));
   if (!existsSync(entry)) await built(entry, files, isShared);
   markUsed(entry);

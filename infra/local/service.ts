@@ -13,9 +13,8 @@ import { demoStreets } from "./demo/streets.ts";
 import { demoRoles } from "./demo/users.ts";
 import { connectDynamoDb, serverBinary } from "./engines/dynamodb.ts";
 import { createStorage, depths, serveKeys, startEngines } from "./engines/engines.ts";
-import { AUDIENCE, type Claims, createIdentity, type SigningKey, subjectOf } from "./engines/identity.ts";
+import { AUDIENCE, createIdentity, subjectOf } from "./engines/identity.ts";
 import { fileRights } from "./engines/policies.ts";
-import type { Depth } from "./engines/queues.ts";
 import { createSignIn } from "./engines/sign-in.ts";
 import { guardRights, type Uses } from "./engines/table-guard.ts";
 import { ensureStream } from "./engines/tables.ts";
@@ -34,34 +33,10 @@ import { openPositions } from "./sources/positions.ts";
 import { startSources } from "./sources/sources.ts";
 import { readStack } from "./template/stack.ts";
 
-export interface LocalService {
-  readonly url: string;
-  readonly outputs: Outputs;
-  /** The private key of the token issuer as JWK (JSON Web Key). Tests use it to forge tokens. */
-  readonly signingKey: SigningKey;
-  /** Resolves with the reason if the DynamoDB server ends unexpectedly. The service then no longer works. */
-  readonly failed: Promise<string>;
-  failures(): number;
-  /** The number of invocations of each function since the start. The keys are the functions' source files. */
-  invocations(): Readonly<Record<string, number>>;
-  flushAuthorizers(): void;
-  mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
-  tokenOf(email: string): Promise<string | undefined>;
-  /** @param file the function's file below `functions/`, without its extension */
-  invoke(file: string, event: unknown): Promise<unknown>;
-  queues(): Promise<Readonly<Record<string, Depth>>>;
-  /**
-   * The DynamoDB calls that the functions' policies refused, as one line for each call. The list is empty if the option `enforceRights` is
-   * off.
-   */
-  readonly refusals: readonly string[];
-  /** The DynamoDB actions that each function has executed since the start. It is empty if the option `enforceRights` is off. */
-  uses(): Uses;
-  stop(): Promise<void>;
-}
+export type LocalService = Awaited<ReturnType<typeof startLocal>>;
 
 /** Starts the service. If the start fails, it stops everything that it has already started, and throws the error. */
-export async function startLocal(options: LocalOptions): Promise<LocalService> {
+export async function startLocal(options: LocalOptions) {
   const steps: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
     for (const step of steps.splice(0).reverse()) await step();
@@ -110,7 +85,7 @@ async function prepare(options: LocalOptions, undo: Undo) {
 }
 
 /** Starts the functions and their event sources, and serves requests. */
-async function run(parts: Parts, undo: Undo): Promise<Omit<LocalService, "stop">> {
+async function run(parts: Parts, undo: Undo) {
   const { options, listener, dir, identity, engines, stack, outputs, guard } = parts;
   const log = openLog(dir.log, options.verbose === true);
   undo(() => log.close());
@@ -136,13 +111,19 @@ async function run(parts: Parts, undo: Undo): Promise<Omit<LocalService, "stop">
     ...control,
     url: listener.url,
     outputs,
+    /** The private key of the token issuer as JWK (JSON Web Key). Tests use it to forge tokens. */
     signingKey: identity.signingKey,
+    /** Resolves with the reason if the DynamoDB server ends unexpectedly. */
     failed: engines.failed,
     failures: () => failures,
+    /** The DynamoDB calls that the functions' policies refused, one line each. Empty without the option `enforceRights`. */
     refusals: guard?.refusals ?? [],
-    uses: () => guard?.uses() ?? {},
+    /** The DynamoDB actions that each function has executed since the start. Empty without the option `enforceRights`. */
+    uses: (): Uses => guard?.uses() ?? {},
     mint: identity.mint,
-    invoke: async (file, event) => JSON.parse(await functionOf(functions, file).invoke(event)),
+    /** @param file the function's file below `functions/`, without its extension */
+    invoke: async (file: string, event: unknown): Promise<unknown> =>
+      JSON.parse(await functionOf(functions, file).invoke(event)),
   };
 }
 

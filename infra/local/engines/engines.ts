@@ -2,29 +2,16 @@
  * Starts the local servers of DynamoDB, SQS, S3 and KMS, and creates the tables, queues, buckets and keys of the CloudFormation templates
  * on these servers.
  */
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { dynamoDbAt } from "../servers/clients.ts";
 import { keyArn } from "../template/names.ts";
 import type { Stack } from "../template/stack.ts";
-import { connectDynamoDb, type DynamoDbServer, startDynamoDb } from "./dynamodb.ts";
-import { type KeyServer, startKms } from "./kms.ts";
+import { connectDynamoDb, startDynamoDb } from "./dynamodb.ts";
+import { startKms } from "./kms.ts";
 import { keyRefusal } from "./policies.ts";
-import { createBuckets, createQueues, type Depth, depthOf, type QueueServer, startQueues } from "./queues.ts";
+import { createBuckets, createQueues, type Depth, depthOf, startQueues } from "./queues.ts";
 import { dropTable, ensureTable } from "./tables.ts";
 
-export interface Engines {
-  readonly dynamoDb: DynamoDBClient;
-  readonly dynamoDbEndpoint: string;
-  readonly tableVersion: DynamoDbServer["version"];
-  readonly queues: QueueServer;
-  readonly kms: KeyServer;
-  /** Resolves with the reason if the DynamoDB server ends unexpectedly. */
-  readonly failed: Promise<string>;
-  /**
-   * Environment variables that all functions get in addition to their own: the endpoints of the local servers and the access keys for them.
-   */
-  readonly variables: Readonly<Record<string, string>>;
-}
+export type Engines = Awaited<ReturnType<typeof startEngines>>;
 
 /** The files and directories in which the servers store their data. If one is undefined, the data of its server is in memory only. */
 export interface Places {
@@ -41,7 +28,7 @@ export async function startEngines(
   dynamoDbEndpoint: string | undefined,
   places: Places,
   undo: (step: () => unknown) => void,
-): Promise<Engines> {
+) {
   const dynamoDb =
     dynamoDbEndpoint === undefined ? await startDynamoDb(places.database) : await connectDynamoDb(dynamoDbEndpoint);
   undo(() => dynamoDb.stop());
@@ -56,6 +43,7 @@ export async function startEngines(
     tableVersion: dynamoDb.version,
     failed: dynamoDb.failed,
     queues,
+    /** Environment variables that all functions get in addition to their own. */
     variables: {
       AWS_SECRET_ACCESS_KEY: "local",
       AWS_ENDPOINT_URL_DYNAMODB: dynamoDb.endpoint,
