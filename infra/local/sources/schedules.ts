@@ -11,7 +11,7 @@ import type { Stack } from "../template/stack.ts";
 import type { RunningSource } from "./poller.ts";
 
 export interface Schedules {
-  readonly stack: Pick<Stack, "rules" | "invokeConfigs">;
+  readonly stack: Pick<Stack, "rules">;
   readonly functions: ReadonlyMap<string, LocalFunction>;
   /** True if the queues were created at this start. An older table may then have rows whose queue messages no longer exist. */
   readonly areMessagesLost: boolean;
@@ -24,7 +24,7 @@ const RATE = /^rate\((\d+) minutes?\)$/;
  * Lambda's default number of retries of an asynchronous invocation. The first retry comes after one minute, and the second two minutes
  * after the first.
  */
-const DEFAULT_RETRIES = 2;
+const RETRIES = 2;
 const RETRY_MS = 60_000;
 
 /**
@@ -75,21 +75,18 @@ function withLostMessages(input: string): unknown {
 
 /** Invokes a function as Lambda does for asynchronous events: it retries a failed invocation. */
 async function invokeAsynchronously(
-  { stack, log }: Schedules,
+  { log }: Schedules,
   target: LocalFunction,
   event: unknown,
   signal: AbortSignal,
 ): Promise<void> {
-  const { name } = target.spec;
-  const config = stack.invokeConfigs.find(({ FunctionName }) => nameOfArn(FunctionName) === name);
-  const retries = config?.MaximumRetryAttempts ?? DEFAULT_RETRIES;
-  for (let attempt = 0; attempt <= retries && !signal.aborted; attempt++) {
+  for (let attempt = 0; attempt <= RETRIES && !signal.aborted; attempt++) {
     try {
       await wait(attempt * RETRY_MS, undefined, { signal });
       await target.invoke(event);
       return;
     } catch (error) {
-      if (!signal.aborted) log(`${name}: asynchronous invocation failed: ${messageOf(error)}\n`);
+      if (!signal.aborted) log(`${target.spec.name}: asynchronous invocation failed: ${messageOf(error)}\n`);
     }
   }
 }

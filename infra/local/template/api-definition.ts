@@ -47,10 +47,7 @@ const Security = z.array(z.record(z.string(), z.tuple([]))).check(z.maxLength(2)
 
 const Operation = z.strictObject({
   parameters: z._default(z.array(PathParameter), []),
-  responses: z._default(
-    z.strictObject({ 204: z.strictObject({ description: z.string(), headers: z.record(z.string(), z.unknown()) }) }),
-    { 204: { description: "", headers: {} } },
-  ),
+  responses: Ignored,
   security: z._default(Security, []),
   [INTEGRATION]: Integration,
 });
@@ -143,55 +140,27 @@ export const methodSetting = (path: string, verb: string): string =>
 export const planMethod = (path: string, verb: string): string => `${path}/${verb}`;
 
 export type PreflightIntegration = z.infer<typeof Preflight>;
-
-export interface ApiMethod {
-  readonly name: string;
-  /** The path of the route, with names in place of values, for example `/api/prospects/{id}`. */
-  readonly path: string;
-  /** The HTTP method in capital letters. `ANY` means all HTTP methods that the path does not define separately. */
-  readonly verb: string;
-  readonly integration: z.infer<typeof Integration>;
-  /** True if the authorizer checks each request. */
-  readonly isGuarded: boolean;
-  /** True if a request needs an API key that is in a usage plan. The authorizer returns the key. */
-  readonly needsKey: boolean;
-}
-
-export interface ApiAuthorizer {
-  readonly header: string;
-  readonly uri: string;
-  readonly validation: string | undefined;
-  readonly ttlSeconds: number;
-}
-
-export interface Api {
-  readonly methods: readonly ApiMethod[];
-  readonly authorizer: ApiAuthorizer;
-  readonly gatewayResponses: Readonly<Record<string, z.infer<typeof GatewayResponse>>>;
-  readonly binaryMediaTypes: readonly string[];
-  /** Minimum size in bytes of a response that is compressed. */
-  readonly minimumCompressionSize: number;
-}
+export type Api = ReturnType<typeof readDefinition>;
+export type ApiMethod = Api["methods"][number];
+export type ApiAuthorizer = Api["authorizer"];
 
 /**
  * Reads the OpenAPI definition in the property `Body` of an API in the template. Throws a LocalError with one line for each fault.
  * @param id the logical id of the API, for the error messages
  */
-export function readDefinition(id: string, body: unknown): Api {
+export function readDefinition(id: string, body: unknown) {
   const parsed = z.safeParse(Definition, body);
   if (!parsed.success) throw new LocalError(faults(`${id}.Body`, parsed.error));
   const { paths, components, ...rest } = parsed.data;
   const schemes = components.securitySchemes;
+  const [authorizer, ...others] = Object.values(schemes).flatMap(authorizerIn);
+  if (authorizer === undefined || others.length > 0) throw new LocalError(`${id}.Body: must have one authorizer`);
   const methods = Object.entries(paths).flatMap(([path, item]) =>
     verbs.flatMap((key) => {
       const operation = item[key];
       return operation === undefined ? [] : [readMethod(path, key, operation, schemes)];
     }),
   );
-  const wrong = [...methods.flatMap((method) => faultsOf(method, schemes)), ...siblingFaults(Object.keys(paths))];
-  if (wrong.length > 0) throw new LocalError(wrong.map((fault) => `${id}.Body.paths.${fault}`).join("\n"));
-  const [authorizer, ...others] = Object.values(schemes).flatMap(authorizerIn);
-  if (authorizer === undefined || others.length > 0) throw new LocalError(`${id}.Body: must have one authorizer`);
   return {
     methods,
     authorizer,
@@ -203,79 +172,26 @@ export function readDefinition(id: string, body: unknown): Api {
 
 type Schemes = Readonly<Record<string, z.infer<typeof SecurityScheme>>>;
 
-function authorizerIn({ name, [AUTHORIZER]: authorizer }: Schemes[string]): ApiAuthorizer[] {
+function authorizerIn({ name, [AUTHORIZER]: authorizer }: Schemes[string]) {
   if (authorizer === undefined) return [];
   const { authorizerUri: uri, identityValidationExpression: validation } = authorizer;
   return [{ header: name.toLowerCase(), uri, validation, ttlSeconds: authorizer.authorizerResultTtlInSeconds }];
 }
 
-interface ReadMethod extends ApiMethod {
-  readonly operation: z.infer<typeof Operation>;
-  /** The names of the security schemes that a request must fulfil. */
-  readonly needed: readonly string[];
-}
-
-function readMethod(
-  path: string,
-  key: (typeof verbs)[number],
-  operation: ReadMethod["operation"],
-  schemes: Schemes,
-): ReadMethod {
+function readMethod(path: string, key: (typeof verbs)[number], operation: z.infer<typeof Operation>, schemes: Schemes) {
   const verb = key === ANY_METHOD ? "ANY" : key.toUpperCase();
+  const name = `${verb} ${path}`;
   const needed = operation.security.flatMap((requirement) => Object.keys(requirement));
+  const unknown = needed.find((scheme) => schemes[scheme] === undefined);
+  if (unknown !== undefined) throw new LocalError(`${name}: no security scheme is named ${unknown}`);
   return {
-    name: `${verb} ${path}`,
+    name,
     path,
     verb,
     integration: operation[INTEGRATION],
-    isGuarded: needed.some((name) => schemes[name]?.[AUTHORIZER] !== undefined),
-    needsKey: needed.some((name) => schemes[name]?.name === KEY_HEADER),
-    operation,
-    needed,
+    /** True if the authorizer checks each request. */
+    isGuarded: needed.some((scheme) => schemes[scheme]?.[AUTHORIZER] !== undefined),
+    /** True if a request needs an API key that is in a usage plan. The authorizer returns the key. */
+    needsKey: needed.some((scheme) => schemes[scheme]?.name === KEY_HEADER),
   };
-}
-
-const PATH_PART = /^(?:[\w.:-]+|\{[\w.-]+\+?\})$/;
-
-function faultsOf(method: ReadMethod, schemes: Schemes): string[] {
-  const { path, verb, operation, needed, isGuarded, needsKey } = method;
-  const parts = path.split("/").slice(1);
-  const named = parts.flatMap((part) => /^\{([^+}]+)\+?\}$/.exec(part)?.[1] ?? []);
-  const declared = new Set(operation.parameters.map(({ name }) => name));
-  const isSupported = path.startsWith("/") && (path === "/" || parts.every((part) => PATH_PART.test(part)));
-  const wrong = [
-    ...(isSupported ? [] : ["a part of the path has characters that are not supported"]),
-    ...named.filter((name) => !declared.has(name)).map((name) => `the path's parameter ${name} is not declared`),
-    ...needed.filter((name) => schemes[name] === undefined).map((name) => `no security scheme is named ${name}`),
-    // With the API key source AUTHORIZER, the only one that the local service supports, API Gateway takes the key of a request from the
-    // authorizer's answer and not from a header. It therefore refuses every request to a method that needs a key but has no authorizer.
-    ...(needsKey && !isGuarded ? ["needs an API key, but has no authorizer that names one"] : []),
-    ...undeclaredHeaders(operation).map((name) => `${name} is not declared`),
-  ];
-  return wrong.map((fault) => `${path}.${verb}: ${fault}`);
-}
-
-/** Returns the headers of a preflight that its operation does not declare, because API Gateway refuses them. */
-function undeclaredHeaders({ responses, [INTEGRATION]: integration }: ReadMethod["operation"]): string[] {
-  if (integration.type !== "mock") return [];
-  const declared = new Set(Object.keys(responses[204].headers).map((name) => `method.response.header.${name}`));
-  return Object.keys(integration.responses.default.responseParameters).filter((name) => !declared.has(name));
-}
-
-/**
- * Returns a fault for each pair of paths such as `/a/{id}` and `/a/{name}/b`. API Gateway refuses such a pair, because the parameters at
- * the same position have different names.
- */
-function siblingFaults(paths: readonly string[]): string[] {
-  const names = new Map<string, string>();
-  return paths.flatMap((path) => {
-    const parts = path.split("/").slice(1);
-    return parts.flatMap((part, i) => {
-      if (!part.startsWith("{")) return [];
-      const parent = parts.slice(0, i).join("/");
-      const known = names.get(parent) ?? part;
-      names.set(parent, known);
-      return known === part ? [] : [`${path}: ${known} is already the parameter at this position`];
-    });
-  });
 }

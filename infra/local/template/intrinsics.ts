@@ -24,7 +24,6 @@ const pseudo: Record<string, string | undefined> = {
   "AWS::AccountId": ACCOUNT,
   "AWS::Partition": "aws",
   "AWS::URLSuffix": "amazonaws.com",
-  "AWS::StackName": "local",
   "AWS::StackId": `arn:aws:cloudformation:${REGION}:${ACCOUNT}:stack/local/local`,
 };
 

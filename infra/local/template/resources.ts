@@ -121,7 +121,6 @@ export const schemas = {
     Environment: z.optional(z.strictObject({ Variables: z.optional(z.record(z.string(), z.string())) })),
     MemorySize: z._default(z.int(), 128),
     Timeout: z._default(z.int(), 3),
-    ReservedConcurrentExecutions: z.optional(z.int()),
     LoggingConfig: z.strictObject({
       // The metric filters match only JSON lines, so CloudFormation's default format (text) is refused.
       LogFormat: z.literal("JSON"),
@@ -163,11 +162,6 @@ export const schemas = {
     ParallelizationFactor: z.optional(z.literal(1)),
     DestinationConfig: z.optional(OnFailure),
     ScalingConfig: z.optional(z.strictObject({ MaximumConcurrency: z.int() })),
-  }),
-  "AWS::Lambda::EventInvokeConfig": z.strictObject({
-    FunctionName: z.string(),
-    Qualifier: z.literal("$LATEST"),
-    MaximumRetryAttempts: z.optional(z.int()),
   }),
   "AWS::Events::Rule": z.strictObject({
     ScheduleExpression: z.string(),
@@ -232,15 +226,12 @@ export const ignoredTypes: ReadonlySet<string> = new Set([
   "AWS::ApiGateway::Deployment",
   "AWS::CloudWatch::Alarm",
   "AWS::CloudWatch::Dashboard",
-  "AWS::CodeDeploy::Application",
-  "AWS::CodeDeploy::DeploymentGroup",
   "AWS::IAM::Role",
   "AWS::Lambda::Permission",
   "AWS::Logs::LogGroup",
   "AWS::Logs::MetricFilter",
   "AWS::Logs::QueryDefinition",
   "AWS::S3::BucketPolicy",
-  "AWS::SNS::Subscription",
   "AWS::SNS::Topic",
   "AWS::SNS::TopicPolicy",
   "AWS::SQS::QueuePolicy",

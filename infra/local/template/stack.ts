@@ -11,44 +11,20 @@ import { resolve, type Scope } from "./intrinsics.ts";
 import { physicalName } from "./names.ts";
 import { ignoredTypes, schemas, Template, type TemplateResource } from "./resources.ts";
 
-/** A resource with its logical id, its local name and its properties. The intrinsic functions in its properties are already resolved. */
-export type Named<T extends keyof typeof schemas> = z.infer<(typeof schemas)[T]> & {
-  readonly id: string;
-  readonly name: string;
-};
-export type FunctionSpec = Named<"AWS::Lambda::Function"> & {
-  readonly directory: string;
-  readonly file: string;
-};
-
-export type Mapping = Named<"AWS::Lambda::EventSourceMapping">;
-
-export interface Stack {
-  readonly tables: readonly Named<"AWS::DynamoDB::Table">[];
-  readonly queues: readonly Named<"AWS::SQS::Queue">[];
-  readonly buckets: readonly Named<"AWS::S3::Bucket">[];
-  readonly keys: readonly Named<"AWS::KMS::Key">[];
-  readonly functions: readonly FunctionSpec[];
-  readonly eventSources: readonly Mapping[];
-  readonly invokeConfigs: readonly Named<"AWS::Lambda::EventInvokeConfig">[];
-  readonly rules: readonly Named<"AWS::Events::Rule">[];
-  readonly api: Api;
-  readonly stage: Named<"AWS::ApiGateway::Stage">;
-  readonly usagePlan: UsagePlanOfKeys;
-  readonly outputs: Readonly<Record<string, string>>;
-}
-
-export type UsagePlanOfKeys = Named<"AWS::ApiGateway::UsagePlan"> & { readonly keys: readonly string[] };
+export type Stack = ReturnType<typeof readStack>;
+export type FunctionSpec = Stack["functions"][number];
+export type Mapping = Stack["eventSources"][number];
+export type UsagePlanOfKeys = Stack["usagePlan"];
 
 /**
  * Reads the templates. Throws a LocalError that names each resource and property that is not supported.
  * @param sources the templates in the order of their deployment, because a template may import values of earlier templates
  * @param assets the directory to which asset paths are relative
  */
-export function readStack(sources: readonly unknown[], sqsEndpoint: string, assets: string): Stack {
+export function readStack(sources: readonly unknown[], sqsEndpoint: string, assets: string) {
   const resources = new Map<string, Resolved>();
   const exported = new Map<string, unknown>();
-  let outputs: Stack["outputs"] = {};
+  let outputs: Readonly<Record<string, string>> = {};
   for (const source of sources) {
     const scope = { template: parseTemplate(source), sqsEndpoint, exported };
     for (const resource of resolvedIn(scope)) {
@@ -65,6 +41,7 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
       exported.set(exportName, value);
     }
   }
+  /** Returns the resources of one type, each with its logical id and its local name. */
   const of = <S extends z.ZodMiniType>(schema: S): (z.infer<S> & Pick<Resolved, "id" | "name">)[] =>
     [...resources.values()]
       .filter((resource) => resource.schema === schema)
@@ -81,7 +58,6 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
       file: metadata(spec.id, "file", resources),
     })),
     eventSources: of(schemas["AWS::Lambda::EventSourceMapping"]),
-    invokeConfigs: of(schemas["AWS::Lambda::EventInvokeConfig"]),
     rules: of(schemas["AWS::Events::Rule"]),
     api: readDefinition(api.id, api.Body),
     stage: only("stage", of(schemas["AWS::ApiGateway::Stage"])),
@@ -174,8 +150,8 @@ function refuseUnknownMethods({ api, stage, usagePlan }: Pick<Stack, "api" | "st
 }
 
 function keysOf(
-  memberships: readonly Named<"AWS::ApiGateway::UsagePlanKey">[],
-  keys: readonly Named<"AWS::ApiGateway::ApiKey">[],
+  memberships: readonly { readonly id: string; readonly KeyId: string }[],
+  keys: readonly { readonly name: string; readonly Value: string }[],
 ): string[] {
   return memberships.map(({ id, KeyId }) => {
     const found = keys.find(({ name }) => name === KeyId);
