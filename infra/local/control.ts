@@ -1,8 +1,4 @@
-/**
- * Serves the paths below `/local/`, which only the local service has. Clients use them to get access tokens and the public keys that verify
- * these tokens, to sign in to the console, to read the stack's outputs and the numbers of messages and invocations, and to empty the
- * authorizers' cache. Two paths receive the webhooks of the demo.
- */
+/** Serves the paths below `/local/`, which only the local service has. docs/local.md lists them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";
 import { text } from "node:stream/consumers";
@@ -29,8 +25,7 @@ export const CONTROL_PREFIX = "/local/";
 export const ISSUER_PATH = "/local/oidc";
 
 /**
- * Matches the two paths below `ISSUER_PATH` at which the console's sign-in runs. `signIn` serves these two paths. `identity` (the token
- * issuer) serves the other paths, for example its public keys.
+ * The paths below `ISSUER_PATH` that `signIn` serves. `identity`, the token issuer, serves all others, for example that of its public keys.
  */
 const SIGN_IN_PATH = /^\/(?:authorize|token)(?:\?|$)/;
 
@@ -61,8 +56,8 @@ export async function serveControl(
 }
 
 /**
- * Returns true if the Host header of a request contains an IP address or localhost. Other host names are refused, because the DNS record of
- * an attacker's domain can point to this machine. A web page of that domain could then fetch tokens (DNS rebinding).
+ * Accepts only IP addresses and localhost, because the DNS record of an attacker's domain can point to this machine. A web page of that
+ * domain could then fetch tokens (DNS rebinding).
  */
 function isLocalHost(host = ""): boolean {
   const url = `http://${host}`;
@@ -122,7 +117,6 @@ export interface Outputs {
   readonly DeadLetterQueueUrls: readonly string[];
 }
 
-/** Returns the stack's outputs together with the addresses of the local servers, so that a client finds all of them in one response. */
 export function describeStack(
   stack: Stack,
   { queues: { endpoint }, dynamoDbEndpoint, kms }: Servers,

@@ -19,29 +19,26 @@ import { codeOf, messageOf } from "../cli/command/error.ts";
 import { LocalError } from "./servers/error.ts";
 
 export interface DataDir {
-  /** The SQLite file of the tables. This path and the next five are undefined if the data is in memory only. */
+  /** This path and the next five are undefined if the data is in memory only. */
   readonly database?: string;
   readonly queues?: string;
   readonly positions?: string;
   readonly signingKey?: string;
-  /** The file with the keys of the local KMS server. If it is lost, stored secrets cannot be decrypted. */
+  /** The keys of the local KMS server. Without them, stored secrets cannot be decrypted. */
   readonly encryptionKeys?: string;
   readonly log?: string;
   readonly assembly: string;
   /**
-   * The directory in which V8 caches compiled code. It is null if the data is in memory. V8 finds cached code by the path of the bundle,
-   * and a service with its data in memory has its bundles in a new temporary directory at each start. So it would never find cached code.
+   * The directory in which V8 caches compiled code, by the path of the bundle. It is null if the data is in memory, because the bundles are
+   * then in a new directory at each start.
    */
   readonly compileCache: string | null;
   readonly worker: string;
-  /**
-   * Records that the first start has loaded all demo data, and in which form the data is. Without this record, the next start deletes the
-   * data and loads it again.
-   */
+  /** Records that all demo data is loaded. Without this record, the next start deletes the data and loads it again. */
   markComplete(): void;
-  /** Records in the lock that this service is ending, so that the next service waits for the directory instead of failing. */
+  /** Makes the next service wait for the directory instead of failing. */
   markEnding(): void;
-  /** Unlocks the directory, or removes it if it is temporary. If nobody calls this function, the same happens when the process exits. */
+  /** Unlocks the directory, or removes it if it is temporary. The same happens when the process exits. */
   release(): void;
 }
 
@@ -51,16 +48,13 @@ const FORM = "1.1.0";
 /** The content of the file `complete` until the first start has loaded all demo data. After that, the content is FORM. */
 const BEGUN = "begun";
 
-/** The names of the files and folders with data. A start removes them with `--fresh`, or if the first start was interrupted. */
+/** What a start deletes with `--fresh`, or if the first start was interrupted. */
 const DATA = [
   ...["tables.db", "tables.db-wal", "tables.db-shm", "tables.db-journal"],
   ...["positions.json", "encryption-keys.json", "queues"],
 ];
 
-/**
- * Throws a LocalError if a service with another form of data, or another program, has written the directory. This function changes nothing
- * in the directory.
- */
+/** Throws a LocalError if another program, or a service with another form of data, has written the directory. Changes nothing. */
 function checkContents(directory: string, fresh: boolean): void {
   const file = path.join(directory, "complete");
   if (!existsSync(file)) {
@@ -76,7 +70,6 @@ function checkContents(directory: string, fresh: boolean): void {
   );
 }
 
-/** @param fresh true if the data is deleted first */
 export async function openDataDir(directory: string, fresh: boolean): Promise<DataDir> {
   checkContents(directory, fresh);
   const { at, release, markEnding } = await claimed(directory);
@@ -102,7 +95,7 @@ export async function openDataDir(directory: string, fresh: boolean): Promise<Da
   };
 }
 
-/** Creates the directory if it does not exist, and locks it. Throws a LocalError if the directory cannot be created or locked. */
+/** Creates the directory if necessary, and locks it. */
 async function claimed(directory: string): Promise<Lock & { at: (name: string) => string }> {
   try {
     makeDirectory(path.resolve(directory));
@@ -122,7 +115,7 @@ async function claimed(directory: string): Promise<Lock & { at: (name: string) =
 /** Free bytes that a start needs. A first start writes 20 MB, and SQLite fails in many ways on a full disk. */
 const FREE_BYTES = 50_000_000;
 
-/** Throws a LocalError if the disk of the directory is full. `setting` is the environment variable that chooses the directory. */
+/** @param setting the environment variable that chooses the directory, for the error message */
 export function refuseFullDisk(setting: string, directory: string): void {
   const { bavail, bsize } = statfsSync(directory);
   if (bavail * bsize >= FREE_BYTES) return;
@@ -133,8 +126,8 @@ export function refuseFullDisk(setting: string, directory: string): void {
 }
 
 /**
- * Creates the directory and its missing parents. `mkdirSync` with the option `recursive` would never return for a path below `/proc`:
- * there, `mkdir` fails with ENOENT although the parent exists, and Node.js would try to create the parent again and again.
+ * Creates the directory and its missing parents. `mkdirSync` with `recursive` would never return for a path below `/proc`: there, `mkdir`
+ * fails with ENOENT although the parent exists, and Node.js creates the parent again and again.
  */
 function makeDirectory(directory: string): void {
   if (existsSync(directory)) return;
@@ -142,9 +135,7 @@ function makeDirectory(directory: string): void {
   mkdirSync(directory);
 }
 
-/**
- * Returns a temporary directory for a service that stores its data in memory. It contains only build output. `release` removes it.
- */
+/** Returns a temporary directory with the build output of a service that stores its data in memory. */
 export function temporaryDir(): DataDir {
   refuseFullDisk("TMPDIR", tmpdir());
   const directory = mkdtempSync(path.join(tmpdir(), "canvassing-"));
@@ -161,15 +152,13 @@ export function temporaryDir(): DataDir {
 /** Maximum time in milliseconds that a start waits for a service that is ending. An ending service needs up to about ten seconds. */
 const ENDING_MS = 30_000;
 const PAUSE_MS = 100;
-/** The word in a lock file of a service that is ending. */
 const ENDING = "ending";
 
 type Lock = Pick<DataDir, "release" | "markEnding">;
 
 /**
- * Locks the directory with a lock file. Throws a LocalError if a running service has locked it. If this service is ending, the function
- * first waits until it has ended. The file contains the id of the process and the time at which it started. The id alone does not identify
- * the process, because operating systems reuse process ids.
+ * Locks the directory with a file. The file contains the id of the process and the time at which it started, because operating systems
+ * reuse process ids. If the service that has locked the directory is ending, waits for its end.
  */
 async function lock(file: string): Promise<Lock> {
   const own = `${process.pid} ${startOf(process.pid)}`;
@@ -195,7 +184,7 @@ async function lock(file: string): Promise<Lock> {
   throw inUse(file, "another service that is starting");
 }
 
-/** Returns the content of the lock file, or an empty string if its service has just removed it. */
+/** Returns an empty string if the service has just removed its lock file. */
 function holderIn(file: string): string {
   try {
     return readFileSync(file, "utf8");
@@ -221,21 +210,17 @@ function isRunning(pid: number, start: string): boolean {
 /** Returns the time at which the process started, in clock ticks since the boot. Returns an empty string on systems other than Linux. */
 function startOf(pid: number): string {
   try {
-    // The second field of the line is the program's name in parentheses. The name may contain spaces, so only the text after the closing
-    // parenthesis is split at spaces.
+    // The second field is the program's name in parentheses. It may contain spaces, so only the text after it is split.
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[19] ?? "";
   } catch {
     return "";
   }
 }
 
-/** Maximum size of a log file to which a start appends. A start empties a larger file, because nothing else limits the file's size. */
+/** A start empties a larger log file, because nothing else limits its size. */
 const MAX_LOG_BYTES = 20_000_000;
 
-/**
- * Opens the log for the output of the functions. The output goes to the file if `file` is defined, and also to standard error if `verbose`
- * is true.
- */
+/** Opens the log for the output of the functions. `verbose` also writes the output to standard error. */
 export function openLog(file: string | undefined, verbose: boolean) {
   const stream = file === undefined ? undefined : createWriteStream(file, { flags: isLarge(file) ? "w" : "a" });
   let open = true;

@@ -3,7 +3,7 @@
 /** No local service answers yet. The same call may succeed later. */
 export class NoLocalService extends Error {}
 
-/** Returns an access token for the user with this e-mail address. If the service issues none, throws an error with a message for people. */
+/** If the service issues no token for this user, throws an error with a message for people. */
 export async function localToken(base: string, email: string): Promise<string> {
   const answer = await fetch(`${base}/local/token`, {
     method: "POST",

@@ -24,41 +24,33 @@ export interface LocalOptions {
   readonly allowedOrigins?: DeployConfig["allowedOrigins"];
   /** The throttles of all requests and of each company. By default, they are those of the capacity preset `production`. */
   readonly throttles?: Pick<Capacity, "requests" | "company"> | undefined;
-  /** Creates the templates in the order of their deployment. Tests replace this function with one that returns their own templates. */
+  /** Tests pass this function to use templates of their own. It returns them in the order of their deployment. */
   readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
   /** If true, the service runs the bundles of a deployment. Otherwise it runs those of `bundleShared`, which are built faster. */
   readonly asDeployed?: boolean;
-  /** Is called at the end of each step of the start. `step` says what the step did. */
+  /** Is called at the end of each step of the start, with a description of the step. */
   readonly onStep?: (step: string) => void;
-  /** The port of the API. 0 means any free port. */
+  /** 0 means any free port. */
   readonly port: number;
   readonly host?: string;
-  /** The directory for the data. If it is undefined, all data is in memory. */
+  /** If it is undefined, all data is in memory. */
   readonly dataDir?: string | undefined;
   readonly fresh?: boolean;
   readonly demo?: boolean;
   readonly seed?: number;
   /** If true, the first demo company gets three webhooks. The deliveries of two of them fail. */
   readonly demoWebhooks?: boolean;
-  /**
-   * If true, the local DynamoDB and S3 servers refuse calls that the functions' IAM policies do not allow. The local KMS server always
-   * refuses such calls.
-   */
+  /** If true, the local DynamoDB and S3 servers refuse calls that the functions' IAM policies do not allow. The KMS server always does. */
   readonly enforceRights?: boolean;
-  /**
-   * Limits how long execution environments of functions stay idle, and how many may be idle. By default, an environment ends after two idle
-   * minutes.
-   */
   readonly warmth?: Warmth;
-  /** Maximum number of environments of a function that serves requests. Further requests to the function wait. */
+  /** Maximum number of environments of a function that serves requests. */
   readonly requestEnvironments?: number;
-  /** Starts the threads of execution environments. Tests replace this function with one that runs all functions in their own process. */
+  /** Tests pass this function to run all functions in their own process instead of in worker threads. */
   readonly startThread?: (options: ThreadOptions) => Thread;
   /** If true, the output of the functions also goes to standard error. */
   readonly verbose?: boolean;
   /** Receives each line that a deployed function would write to CloudWatch. */
   readonly onLogLine?: (line: LogLine) => void;
-  /** The base map of the console. Without one, the console draws an outline of the land. */
   readonly basemap?: Basemap;
   /** The URL of a DynamoDB-compatible server that is used instead of the bundled server. */
   readonly dynamoDbEndpoint?: string | undefined;
@@ -72,10 +64,7 @@ export interface LogLine {
   readonly text: string;
 }
 
-/**
- * The capacity limits of the local service. They allow 5 webhook senders (concurrent executions of the function that sends webhooks)
- * instead of the 50 of the preset `production`, because each local sender is a thread with about 30 MB of memory.
- */
+/** The preset `production` has 50 senders. Here, each sender is a thread with about 30 MB of memory. */
 const LOCAL_CAPACITY: Capacity = {
   ...capacityOf({ preset: "production" }),
   deliverySenders: 5,
@@ -138,7 +127,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
   };
 }
 
-/** Returns the throttles of the local service. The burst of each throttle is twice its rate, as in a deployment. */
+/** The burst of each throttle is twice its rate, as in a deployment. */
 function throttlesOf(requestRate: number | undefined, companyRate: number | undefined): LocalOptions["throttles"] {
   const perSecond = requestRate ?? LOCAL_CAPACITY.requests.perSecond;
   const requests = { perSecond, burst: Math.ceil(2 * perSecond) };
@@ -161,7 +150,7 @@ const FLAGS = {
 } as const;
 
 /**
- * Creates the same templates as a deployment, but with settings for one machine. Also writes the bundles of the functions into `outDir`.
+ * Creates the templates of a deployment with settings for one machine, and writes the bundles of the functions into `outDir`.
  * @param url the URL of the service
  */
 export async function makeTemplates(

@@ -35,7 +35,7 @@ import { readStack } from "./template/stack.ts";
 
 export type LocalService = Awaited<ReturnType<typeof startLocal>>;
 
-/** Starts the service. If the start fails, it stops everything that it has already started, and throws the error. */
+/** If the start fails, stops everything that it has already started, and throws the error. */
 export async function startLocal(options: LocalOptions) {
   const steps: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
@@ -145,7 +145,6 @@ function startFunctions(
     warm,
     log({ name, file, LoggingConfig }: LocalFunction["spec"], text: string) {
       options.onLogLine?.({ file, group: LoggingConfig.LogGroup ?? `/aws/lambda/${name}`, text });
-      // All functions write to one log file. The function's source file at the beginning of each line shows which function wrote it.
       write(`${file} ${text}\n`);
     },
     onInvoked,
@@ -175,12 +174,11 @@ function signInOf({
   };
 }
 
-/** When the service stops, running invocations of event sources get this many milliseconds to finish. */
 const DRAIN_MS = 3_000;
 
 /**
- * Stops the event sources, and waits at most `DRAIN_MS` for running invocations. Unfinished invocations are repeated after a restart,
- * because their messages and records are still in the queues and streams.
+ * Waits at most `DRAIN_MS` for running invocations. The next start repeats unfinished ones, because their messages and records are still in
+ * the queues and streams.
  */
 async function stopSources(running: readonly RunningSource[]): Promise<void> {
   const stopped = Promise.all(running.map((source) => source.stop()));

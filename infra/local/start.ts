@@ -21,7 +21,6 @@ async function announce({ url, outputs, tokenOf }: LocalService): Promise<void> 
   console.log(`ready ${url}`);
 }
 
-/** Returns a function that prints what was done, with the seconds since its last call. */
 function stepPrinter(): (step: string) => void {
   let since = performance.now();
   return (step) => {
@@ -31,7 +30,7 @@ function stepPrinter(): (step: string) => void {
   };
 }
 
-/** Builds the console if its sources have changed. The API does not need the console, so the service also starts if the build fails. */
+/** The API does not need the console, so the service also starts if the build fails. */
 async function builtConsole(): Promise<void> {
   const { buildConsole } = await import("../build/console.ts");
   const onStep = stepPrinter();
@@ -46,7 +45,7 @@ const PARENT_CHECK_MS = 500;
 
 /**
  * Calls `stop` when the npm process that started this process has ended. If npm is killed with SIGKILL, it does not end its child
- * processes. Without this check, the service would continue to run and use the port.
+ * processes, and the service would continue to use the port.
  */
 function whenAbandoned(stop: () => void): void {
   if (process.env.npm_lifecycle_event === undefined) return;
@@ -60,8 +59,8 @@ function whenAbandoned(stop: () => void): void {
 }
 
 async function main(): Promise<void> {
-  // Until the service has started, a signal ends this process at once. The DynamoDB server ends together with this process. The demo data
-  // may then be incomplete, but the next start replaces incomplete demo data.
+  // Until the service has started, a signal ends this process and the DynamoDB server at once. The next start replaces demo data that is
+  // incomplete then.
   const exitAtOnce = (): never => process.exit(0);
   process.on("SIGINT", exitAtOnce).on("SIGTERM", exitAtOnce);
   const options = readOptions(process.argv.slice(2), process.env);

@@ -1,6 +1,6 @@
 /**
- * Reads the streets and neighbourhoods of the demo companies' cities. The streets exist. The house numbers are invented. The coordinates of
- * a house follow the city's grid of house numbers, so the house is on its street or near it.
+ * Reads the streets and neighbourhoods of the demo companies' cities. The streets exist, and the house numbers are invented. The
+ * coordinates of a house follow the city's grid of house numbers, so the house is on its street or near it.
  */
 import denver from "./denver.json" with { type: "json" };
 import phoenix from "./phoenix.json" with { type: "json" };
@@ -14,7 +14,6 @@ export { denver, phoenix };
  *   numbers, and `block` is its length in degrees for each direction from the axes.
  * - `at` is the longitude of a street that runs north and south, or the latitude of a street that runs east and west. `from` and `to` are
  *   the range of its house numbers. House numbers west or south of the axis are negative.
- * - A third of the prospects are in a suburb.
  * - `corners` has the longitude and latitude of each corner. The first corner is not repeated at the end.
  */
 export type City = typeof denver;
@@ -38,7 +37,6 @@ export function alongStreet({ lat, lng, block }: City["grid"], runs: Direction, 
     : lng + blocks * (number < 0 ? block.west : block.east);
 }
 
-/** Returns a random address on a street of the city or of a suburb, with an invented house number and its coordinates. */
 export function houseIn(city: City, random: () => number) {
   const town = random() < 0.33 ? pick(city.suburbs, random) : city;
   const { name, runs, at, from, to, zip } = pick(allOf(town.streets), random);

@@ -1,7 +1,4 @@
-/**
- * Creates the two demo companies and, on request, many synthetic prospects. The data is the same each time it is created on the same day.
- * Its dates are relative to this day.
- */
+/** Creates the two demo companies and, on request, many synthetic prospects. On the same day, the data is always the same. */
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
@@ -70,9 +67,8 @@ export async function loadSynthetic(target: DemoTarget, count: number): Promise<
     indexed.push(...(await loadProspects(context, company, Math.min(CHUNK, count - done), random)).indexed);
   }
   await addImported(context, company.id, indexed);
-  // `addImported` adds the index entries of all synthetic prospects in one transaction. DynamoDB limits the size of a transaction, so it
-  // cannot also contain the activity of these prospects (what users have done), and activity reports do not count it. Record that the
-  // company's activity is completely counted only from now on.
+  // `addImported` adds all index entries in one transaction. DynamoDB limits its size, so it contains no facts of these prospects. Record
+  // that the facts of the company are complete only from now on.
   await context.table.transact([countingBegins(company.id, context.clock.now())]);
 }
 
@@ -129,10 +125,7 @@ async function describeCompany(context: ApiContext, id: number, ownerId: number,
   };
 }
 
-/**
- * Writes the rows of prospects. Returns the prospects' entries for the search index, and the activity (what users have done, for reports).
- * The caller adds these to the company's search index and activity log.
- */
+/** The caller adds the returned entries to the company's index and activity log. */
 async function loadProspects(
   context: ApiContext,
   company: DemoCompany,
@@ -145,10 +138,7 @@ async function loadProspects(
   return { indexed, facts };
 }
 
-/**
- * Creates a territory for each neighbourhood of the city. The first territories are assigned to one rep each, and the others are not
- * assigned.
- */
+/** Assigns one territory to each rep. The others are not assigned. */
 async function loadTerritories(context: ApiContext, company: DemoCompany): Promise<void> {
   const now = iso(context.clock.now());
   for (const [index, { name, corners }] of company.city.neighbourhoods.entries()) {
@@ -165,10 +155,7 @@ async function loadTerritories(context: ApiContext, company: DemoCompany): Promi
   }
 }
 
-/**
- * Returns a token subject in the format of an identity provider's subjects. It depends only on the e-mail address, so a user's tokens stay
- * valid after the demo data is created again.
- */
+/** Depends only on the e-mail address, so a user's tokens stay valid after the demo data is created again. */
 function demoSubject(email: string): string {
   const hex = createHash("sha256").update(email).digest("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -37,16 +37,11 @@ type Row = Key & Item;
 
 export interface DemoRows {
   readonly rows: readonly Row[];
-  /** The prospects and their notes as entries of the company's search index, which lists and maps read. */
   readonly indexed: readonly RowWithNotes[];
-  /** What users have done, in the form in which activity reports count it. */
   readonly facts: readonly Fact[];
 }
 
-/**
- * Builds all rows of the prospects with these ids. Their dates are relative to today, so that the last week has work in it. On the same
- * day, equal random sequences give equal rows, except for ids.
- */
+/** The dates are relative to today. On the same day, equal random sequences give equal rows, except for ids. */
 export async function demoRows(
   context: ApiContext,
   company: DemoCompany,
@@ -147,10 +142,7 @@ function visited(prospect: StoredProspect, at: string): StoredProspect {
   return { ...prospect, lastStatusChange, updatedAt: at, updatedBy: rep, version: 2 };
 }
 
-/**
- * Returns the status for `place`, a number from 0 to 100. Each status covers a range as wide as its share in `statusShares`. Returns
- * undefined for a number above all ranges.
- */
+/** `place` is a number from 0 to 100. Each status covers a range as wide as its share, and no status covers the rest. */
 function statusFor({ statuses }: DemoCompany, place: number): StoredStatus | undefined {
   let end = 0;
   return statuses.find(({ value }) => {

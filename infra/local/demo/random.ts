@@ -1,9 +1,6 @@
 /** Creates pseudo-random sequences that are equal for equal seeds. */
 
-/**
- * Returns a pseudo-random generator (Mulberry32) of numbers from 0 (included) to 1 (excluded). Equal seeds give equal sequences, so that
- * the demo prospects have the same names and addresses each time the demo data is created.
- */
+/** Returns a generator (Mulberry32) of numbers from 0 (included) to 1 (excluded). */
 export function randomSequence(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

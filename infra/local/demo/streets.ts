@@ -1,7 +1,6 @@
 /** The streets of the demo companies' cities as lines for the map, so that the demo has streets without internet. */
 import { allOf, alongStreet, type City, denver, phoenix, type Street } from "./cities.ts";
 
-/** Returns the streets as GeoJSON lines with names. A street reaches from its lowest house number to its highest one. */
 export function demoStreets(): object {
   const features = [denver, phoenix].flatMap(({ grid, streets, suburbs }) =>
     [streets, ...suburbs.map((suburb) => suburb.streets)].flatMap(allOf).map((street) => lineOf(grid, street)),

@@ -1,15 +1,11 @@
 /**
  * Adds three webhooks to the first demo company through the API, so that their deliveries are real. One receiver responds with 204, one
- * responds with 500, and the URL of the third refuses the connection. Retries of the failed deliveries end after 75 hours, as for every
- * webhook.
+ * responds with 500, and the URL of the third refuses the connection.
  */
 import * as z from "zod/mini";
 import { LocalError } from "../servers/error.ts";
 
-/**
- * Prefix of the paths of two receivers, which the local service serves. The last part of each path is the status with which the receiver
- * responds: 204 or 500.
- */
+/** The local service serves two receivers. The last part of the path is the status with which the receiver responds. */
 export const RECEIVER_PATH = "/local/receivers/";
 
 interface Service {

@@ -1,6 +1,6 @@
 /**
- * Makes fauxqs, the local server of S3, behave like a bucket of a deployment. It checks presigned URLs, rights, checksums and conditional
- * writes, sends notifications of new objects, and applies the bucket's CORS rules.
+ * Makes fauxqs, the local server of S3, behave like a bucket of a deployment: with presigned URLs, rights, checksums, conditional writes,
+ * notifications of new objects and CORS rules.
  */
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
@@ -59,7 +59,6 @@ export class BucketRules {
   rights: FileRights | undefined;
   readonly #send: (queue: string, message: object) => Promise<void>;
 
-  /** @param send sends a message to the queue with this name */
   constructor(send: (queue: string, message: object) => Promise<void>) {
     this.#send = send;
   }
@@ -155,10 +154,7 @@ const created = (bucket: string, object: object): object => ({
   ],
 });
 
-/**
- * Returns the access key ID from the header `Authorization` or from the presigned URL. In the local service, each Lambda function has its
- * own name as access key ID.
- */
+/** Returns the access key of a request, which a presigned URL has in its query. */
 function signerOf({ headers }: Request, { searchParams }: URL): string {
   return callerOf(headers) ?? String(searchParams.get("X-Amz-Credential")?.split("/")[0]);
 }

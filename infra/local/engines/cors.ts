@@ -6,16 +6,15 @@ type Bucket = Stack["buckets"][number];
 type Rule = NonNullable<Bucket["CorsConfiguration"]>["CorsRules"][number];
 type Headers = Readonly<Record<string, string>>;
 
-/** The value of the header `Vary`. Without this header, a cache could use the response for one origin for a request from another origin. */
+/** Without this header, a cache could use the response for one origin for a request from another origin. */
 const VARY = "Origin, Access-Control-Request-Headers, Access-Control-Request-Method";
 
-/** Returns the CORS headers of a response. Returns no headers if no CORS rule allows the origin and the method. */
 export function corsHeaders(bucket: Bucket | undefined, method: string, { origin }: IncomingHttpHeaders): Headers {
   const rule = origin === undefined ? undefined : ruleFor(bucket, origin, method, []);
   return rule === undefined || origin === undefined ? {} : headersOf(rule, origin);
 }
 
-/** Returns the headers of the response to a CORS preflight. Returns S3's error code instead if no rule allows the request. */
+/** Returns S3's error code instead of headers if no rule allows the request. */
 export function preflight(
   bucket: Bucket | undefined,
   { origin, ...headers }: IncomingHttpHeaders,

@@ -1,6 +1,4 @@
-/**
- * Starts the bundled DynamoDB-compatible server (npm package `@dynoxide/linux-x64`), or connects to the server at DYNAMODB_ENDPOINT.
- */
+/** Starts the bundled DynamoDB-compatible server (`@dynoxide/linux-x64`), or connects to the server at DYNAMODB_ENDPOINT. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, statfsSync } from "node:fs";
@@ -25,20 +23,14 @@ export interface DynamoDbServer {
 }
 
 /**
- * Time in milliseconds within which the bundled server must answer, and the pause between two attempts. The server usually needs a few
- * milliseconds, but a busy machine may not run it for seconds. If the server cannot start, it ends, and the wait ends at once.
+ * The bundled server usually answers after a few milliseconds, but a busy machine may not run it for seconds. If it cannot start, it ends,
+ * and the wait ends at once.
  */
 const START = { limitMs: 60_000, pauseMs: 10 } as const;
-/**
- * Time in milliseconds within which a server that the user has started must answer, and the pause between two attempts. Docker and Java
- * take several seconds before DynamoDB Local answers.
- */
+/** Docker and Java take several seconds before a server that the user has started answers. */
 const CONNECT = { limitMs: 15_000, pauseMs: 250 } as const;
 
-/**
- * Connects to a DynamoDB server that another program has started, or is starting at the moment. Throws a LocalError if the server does not
- * answer within the limit.
- */
+/** Connects to a server that another program has started, or is starting. Throws a LocalError if it does not answer in time. */
 export async function connectDynamoDb(endpoint: string, limitMs: number = CONNECT.limitMs): Promise<DynamoDbServer> {
   const onWait = (): void => console.error(`waiting for the DynamoDB server at ${endpoint}`);
   try {
@@ -50,15 +42,13 @@ export async function connectDynamoDb(endpoint: string, limitMs: number = CONNEC
 }
 
 /**
- * A shell command that runs the DynamoDB server. It also starts a background process that kills the server when this Node.js process ends
- * for any reason, even by SIGKILL. The background process waits on a pipe from this process. The pipe closes when this process ends. The
- * background process then kills the server and removes `$SCRATCH`, the directory of in-memory tables.
+ * Runs the DynamoDB server, and a background process that waits on a pipe from this Node.js process. The pipe closes when this process
+ * ends, even by SIGKILL. The background process then kills the server and removes `$SCRATCH`, the directory of in-memory tables.
  */
 const GUARDED = '(read -r _ <&3; kill -9 $$ 2>/dev/null; rm -rf "$SCRATCH") & exec 3<&-; exec "$@"';
 
 /**
- * Returns the server and the SQLite file of its tables. `database` is undefined if the tables are in the server's own memory.
- *
+ * `database` is the SQLite file of the tables. It is undefined if the tables are in the server's own memory.
  * @param file the SQLite file of the tables. If it is undefined, the tables are in memory.
  */
 export async function startDynamoDb(
@@ -69,11 +59,10 @@ export async function startDynamoDb(
   const database = file ?? (scratch === undefined ? undefined : join(scratch, "tables.db"));
   const storage = database === undefined ? [] : ["--db-path", database];
   const command = [serverBinary(), "--host", "127.0.0.1", "--port", String(port), ...storage];
-  // The server is in a separate process group. Otherwise Ctrl-C in a terminal would end the server before this process has finished its
-  // work. This process stops the server last.
+  // In a process group of its own, the server does not get the SIGINT of Ctrl-C, which would end it before this process has finished.
   const child = spawn("/bin/sh", ["-c", GUARDED, "sh", ...command], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
-    // One worker thread is enough, because the server executes one request at a time. A second thread would use an eighth more CPU time.
+    // One thread is enough, because the server executes one request at a time.
     env: { ...process.env, SCRATCH: scratch ?? "", TOKIO_WORKER_THREADS: "1" },
     detached: true,
   });
@@ -107,7 +96,7 @@ export async function startDynamoDb(
   return { endpoint, failed, version: () => changes?.version(), stop, database };
 }
 
-/** SQLite counts the transactions of other connections. To read this number takes a hundredth of the time of a request to the server. */
+/** SQLite counts the transactions of other connections. This number is read a hundred times as fast as the server answers. */
 function watchChanges(database: string): { version(): number; close(): void } {
   const tables = new DatabaseSync(database, { readOnly: true });
   const statement = tables.prepare("PRAGMA data_version");
@@ -115,16 +104,12 @@ function watchChanges(database: string): { version(): number; close(): void } {
 }
 
 /**
- * A file system in memory. In-memory tables are in a file on this file system, because `indexStreams` can add indexes only to a file. The
- * file is as fast as the server's own in-memory tables.
+ * A file system in memory. `indexStreams` can add indexes only to a file, and files here are as fast as the server's own in-memory tables.
  */
 const MEMORY = "/dev/shm";
 const MEMORY_BYTES = 2 ** 30;
 
-/**
- * Returns a new directory on the file system in memory. Returns undefined if this machine has no such file system or less than
- * `MEMORY_BYTES` free on it.
- */
+/** Returns a new directory in memory, or undefined if this machine has no such file system or less than `MEMORY_BYTES` free. */
 function memoryDir(): string | undefined {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
@@ -135,9 +120,8 @@ function memoryDir(): string | undefined {
 }
 
 /**
- * Adds indexes to the server's SQLite tables of stream records. Without them, version 1.2.1 of the server scans all stream records at each
- * write and read. With 10 000 records, each write and read then takes ten times as long as with the indexes. A failure causes only a
- * warning, because another version of the server may have other tables.
+ * Adds indexes to the stream records. Without them, version 1.2.1 of the server scans all stream records at each write and read, which is
+ * ten times as slow with 10 000 records. A failure causes only a warning, because another version may have other tables.
  */
 function indexStreams(database: string): void {
   const tables = new DatabaseSync(database);
@@ -153,10 +137,7 @@ function indexStreams(database: string): void {
   }
 }
 
-/**
- * Kills the server and its background process. SIGKILL loses no data, because SQLite's journal contains each write that the server has
- * acknowledged.
- */
+/** SIGKILL loses no data, because SQLite's journal contains each write that the server has acknowledged. */
 function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
@@ -165,10 +146,7 @@ function killGroup(pid: number): void {
   }
 }
 
-/**
- * Returns the path of the server program. Throws a LocalError with instructions if npm has no package of this program for this machine, or
- * did not install it.
- */
+/** Throws a LocalError with instructions if npm has no package of the server for this machine, or did not install it. */
 export function serverBinary(): string {
   const platform = `${process.platform}-${process.arch}`;
   try {
@@ -213,7 +191,6 @@ async function untilItAnswers(endpoint: string, { limitMs, pauseMs, onWait }: Pa
   }
 }
 
-/** Returns a port on which no server listens. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -1,7 +1,4 @@
-/**
- * Starts the local servers of DynamoDB, SQS, S3 and KMS, and creates the tables, queues, buckets and keys of the CloudFormation templates
- * on these servers.
- */
+/** Starts the local servers of DynamoDB, SQS, S3 and KMS, and creates the template's tables, queues, buckets and keys on them. */
 import { dynamoDbAt } from "../servers/clients.ts";
 import { keyArn } from "../template/names.ts";
 import type { Stack } from "../template/stack.ts";
@@ -13,17 +10,14 @@ import { dropTable, ensureTable } from "./tables.ts";
 
 export type Engines = Awaited<ReturnType<typeof startEngines>>;
 
-/** The files and directories in which the servers store their data. If one is undefined, the data of its server is in memory only. */
+/** Where the servers store their data. Without a place, the data of the server is in memory only. */
 export interface Places {
   readonly database?: string;
   readonly queues?: string;
   readonly encryptionKeys?: string;
 }
 
-/**
- * @param dynamoDbEndpoint the URL of a DynamoDB-compatible server that is used instead of the bundled server
- * @param undo gets a function for each started server, which stops it
- */
+/** @param undo gets a function for each started server, which stops it */
 export async function startEngines(
   dynamoDbEndpoint: string | undefined,
   places: Places,
@@ -66,10 +60,7 @@ export async function createStorage({ queues, dynamoDb }: Engines, stack: Stack,
   return isNew;
 }
 
-/**
- * Creates the KMS keys of the CloudFormation templates. After this call, the KMS server refuses each request of a Lambda function that the
- * function's IAM policies do not allow.
- */
+/** After this call, the KMS server refuses each request of a function that the function's IAM policies do not allow. */
 export function serveKeys({ kms }: Engines, { keys, functions }: Stack, templates: readonly unknown[]): void {
   const arns = keys.map(({ name }) => keyArn(name));
   kms.serve(arns, keyRefusal(templates, functions));

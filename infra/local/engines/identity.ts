@@ -1,7 +1,4 @@
-/**
- * Issues access tokens in the format of Cognito's tokens for any user of the service. Also serves the public keys with which the service
- * verifies these tokens.
- */
+/** Issues access tokens in the format of Cognito's tokens, and serves the public keys that verify them. */
 import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { OAuth2Issuer, OAuth2Service } from "oauth2-mock-server";
@@ -16,7 +13,6 @@ const TOKEN_SECONDS = 12 * 3_600;
 
 export interface Identity {
   readonly issuer: string;
-  /** The issuer's private key as JWK (JSON Web Key). Tests use it to forge tokens. */
   readonly signingKey: SigningKey;
   /** Serves the paths of the issuer. The caller must first remove the path of `issuer` from the request's path. */
   readonly service: OAuth2Service;
@@ -43,10 +39,7 @@ export const SigningKey = z.object({
 });
 export type SigningKey = z.infer<typeof SigningKey>;
 
-/**
- * @param keyFile the file with the signing key, so that tokens stay valid after a restart. If it is undefined, each start creates a new
- * key.
- */
+/** @param keyFile the file with the signing key, so that tokens stay valid after a restart. Without a file, each start has a new key. */
 export async function createIdentity(issuerUrl: string, keyFile: string | undefined): Promise<Identity> {
   const issuer = new OAuth2Issuer();
   issuer.url = issuerUrl;

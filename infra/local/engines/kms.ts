@@ -22,7 +22,7 @@ export interface KeyUse {
 }
 
 export interface KeyServer extends LocalServer {
-  /** The names of the operations that succeeded since the start. Tests count them. */
+  /** The operations that succeeded since the start. Tests count them. */
   readonly calls: string[];
   /** Creates the keys that do not exist yet. After this call, the server refuses each operation for which `refusal` returns a reason. */
   serve(keyArns: readonly string[], refusal?: (use: KeyUse) => string | undefined): void;

@@ -1,6 +1,4 @@
-/**
- * Reads the functions' IAM policies from the templates. The local servers check requests to DynamoDB, S3 and KMS against these policies.
- */
+/** Reads the functions' IAM policies from the templates. The local servers of DynamoDB, S3 and KMS refuse what they do not allow. */
 import * as z from "zod/mini";
 import { OneOrMany, Policies, type Statement } from "../../release/rights.ts";
 import { Template } from "../template/resources.ts";
@@ -31,22 +29,13 @@ export function statementsByFunction(
 }
 
 export interface FileRights {
-  /**
-   * Returns true if the caller `name` may perform the S3 action on the object with this key. A caller that is not a function may do
-   * everything.
-   */
+  /** A caller that is not a function may do everything. */
   mayDo(name: string, action: string, key: string): boolean;
-  /**
-   * Returns true if the caller `name` may list the bucket. For a missing object, S3 responds with 404 to callers with this right, and with
-   * 403 to all other callers.
-   */
+  /** For a missing object, S3 responds with 404 to callers that may list the bucket, and with 403 to all others. */
   mayList(name: string): boolean;
 }
 
-/**
- * Reads the functions' rights to objects in the bucket. For example, `s3:GetObject` on `.../uploads/*` allows a function to read objects
- * whose key begins with `uploads/`.
- */
+/** The right `s3:GetObject` on `…/uploads/*` allows a function to read the objects whose keys begin with `uploads/`. */
 export function fileRights(templates: readonly unknown[], functions: readonly Named[]): FileRights {
   const statements = statementsByFunction(templates, functions);
   return {
@@ -72,10 +61,7 @@ export function fileAction(method: string | undefined, { searchParams }: URL): s
 const KeyCondition = z.object({ StringEquals: z.optional(z.record(z.string(), OneOrMany)) });
 const CONTEXT = "kms:EncryptionContext:";
 
-/**
- * Returns a function that checks each use of a KMS key. The returned function returns a reason if the caller's policy refuses the use. It
- * returns undefined if the policy allows the use or if the caller is not a function.
- */
+/** Returns a function that says why a caller may not use a KMS key. A caller that is not a function may use all keys. */
 export function keyRefusal(
   templates: readonly unknown[],
   functions: readonly Named[],

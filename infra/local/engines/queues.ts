@@ -35,9 +35,7 @@ export interface Depth {
 
 const DATABASE = "fauxqs.db";
 
-/**
- * @param directory the directory that stores messages and objects across restarts and SIGKILL. If it is undefined, they are in memory only.
- */
+/** @param directory stores messages and objects across restarts and SIGKILL. If it is undefined, they are in memory only. */
 export async function startQueues(directory?: string): Promise<QueueServer> {
   const isNew = directory === undefined || !existsSync(join(directory, DATABASE));
   if (!isNew) releaseInFlight(join(directory, DATABASE));
@@ -53,9 +51,9 @@ export async function startQueues(directory?: string): Promise<QueueServer> {
 }
 
 /**
- * Starts fauxqs. fauxqs has no options for its Fastify instance and its SQLite database, so this function changes both while fauxqs creates
- * them. By default, SQLite calls fsync for each message that is sent, received or deleted, which takes about 4 ms. This function switches
- * fsync off. A SIGKILL still loses no data.
+ * fauxqs has no options for its Fastify instance and its SQLite database, so this function changes both while fauxqs creates them. By
+ * default, SQLite calls fsync whenever a message is sent, received or deleted, which takes about 4 ms. Without fsync, a SIGKILL still loses
+ * no data.
  */
 function start(directory: string | undefined, bucket: BucketRules): ReturnType<typeof startFauxqs> {
   const adapt = (message: unknown): void => {
@@ -109,10 +107,7 @@ function keepGroups(app: App): void {
   });
 }
 
-/**
- * The message attribute that contains the message group. fauxqs drops the `MessageGroupId` of messages in standard queues, but `FairQueue`
- * needs it.
- */
+/** The message attribute with the message group. fauxqs drops the `MessageGroupId` of standard queues, but `FairQueue` needs it. */
 export const GROUP_ATTRIBUTE = "local.MessageGroupId";
 
 const Grouped = z.looseObject({
@@ -135,7 +130,6 @@ function withGroup<T extends z.infer<typeof Grouped>>(entry: T): T {
   return { ...entry, MessageAttributes: { ...MessageAttributes, [GROUP_ATTRIBUTE]: group } };
 }
 
-/** Creates the template's queues. Updates the settings of queues that already exist. */
 export async function createQueues({ endpoint, sqs }: QueueServer, { queues }: Stack): Promise<void> {
   for (const queue of queues) {
     const { name: QueueName, VisibilityTimeout, MessageRetentionPeriod, RedrivePolicy } = queue;

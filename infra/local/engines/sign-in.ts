@@ -29,7 +29,6 @@ export interface SignInOptions {
   readonly redirectUri: string;
   /** The role of each user who has a button, by the user's e-mail address. */
   readonly roles: ReadonlyMap<string, string>;
-  /** Returns the token subject of the user with this e-mail address. */
   readonly subjectOf: (email: string) => Promise<string | undefined>;
 }
 
@@ -125,7 +124,6 @@ const accessClaims = (exp: number): object => ({
   exp,
 });
 
-/** The page has a style sheet of its own, because it does not load that of the console. */
 const PAGE = readFileSync(new URL("sign-in.html", import.meta.url), "utf8");
 const STYLE_HASH = createHash("sha256")
   .update(PAGE.replace(/^.*<style>|<\/style>.*$/gs, ""))

@@ -15,10 +15,8 @@ import { callerOf, operationOf } from "./caller.ts";
 import { statementsByFunction } from "./policies.ts";
 
 /**
- * A policy statement that allows actions on the table or on its secondary index. `patterns` are the patterns of the partition keys that it
- * allows. A statement without the condition `dynamodb:LeadingKeys` has no patterns, so the local service allows no key, although IAM would
- * allow all keys. The local service is stricter on purpose: each statement about the table must name its keys
- * (test/infra/stack/rights.deep.test.ts), and the API tests fail if the condition is missing.
+ * `patterns` are those of the partition keys that a policy statement allows. A statement without the condition `dynamodb:LeadingKeys`
+ * allows no key here, although IAM would allow all keys: each statement about the table must name its keys.
  */
 interface Grant {
   readonly actions: ReadonlySet<string>;
@@ -36,10 +34,7 @@ interface Use {
 /** Returns why the caller may not perform the call with this body, or undefined if its policy allows the call. */
 export type Refusal = (caller: string, operation: string, body: string) => string | undefined;
 
-/**
- * The grants that each function has used since the start, by the function's source file. A grant is an action and a key family (a group of
- * partition keys), for example `GetItem prospects`.
- */
+/** What each function has used since the start, by its source file: actions and families of partition keys, such as `GetItem prospects`. */
 export type Uses = Readonly<Record<string, readonly string[]>>;
 
 const TableCondition = z.object({
@@ -47,8 +42,8 @@ const TableCondition = z.object({
 });
 
 /**
- * Starts a proxy for the DynamoDB server at `endpoint`. It refuses a call if the caller's policy does not allow the action or one of the
- * partition keys. It identifies the caller by the access key of the call, because each function has its own name as access key.
+ * Starts a proxy for the DynamoDB server at `endpoint`. The proxy refuses a call if the policy of the calling function does not allow the
+ * action or one of the partition keys.
  */
 export async function guardRights(endpoint: string, templates: readonly unknown[], functions: readonly FunctionSpec[]) {
   const grants = new Map(
@@ -83,7 +78,6 @@ export async function guardRights(endpoint: string, templates: readonly unknown[
   return {
     endpoint: server.endpoint,
     refusal,
-    /** The calls that were refused since the start, as one line for each call. */
     refusals,
     uses: (): Uses => Object.fromEntries(functions.map(({ name, file }) => [file, [...(used.get(name) ?? [])]])),
     stop: (): void => {
@@ -95,10 +89,7 @@ export async function guardRights(endpoint: string, templates: readonly unknown[
 
 const patternsOfFamilies = Object.entries(families).map(([family, pattern]) => [family, patternOf(pattern)] as const);
 
-/**
- * Returns the name of the family of a partition key, for example `prospects`. A family is a group of keys with the same rights. Returns an
- * empty string if the key belongs to no family.
- */
+/** Returns the family of a partition key (a group of keys with the same rights), or an empty string. */
 const familyOf = (key: string): string => patternsOfFamilies.find(([, pattern]) => pattern.test(key))?.[0] ?? "";
 
 function grantOf(statement: Statement): Grant {
@@ -110,10 +101,7 @@ function grantOf(statement: Statement): Grant {
   };
 }
 
-/**
- * Returns true if this statement alone allows the use with all its keys. IAM does not combine two statements that each allow a part of the
- * keys.
- */
+/** IAM does not combine two statements that each allow a part of the keys, so one statement must allow all. */
 const allows = ({ actions, onIndex, patterns }: Grant, use: Use): boolean =>
   actions.has(use.action) &&
   onIndex === use.onIndex &&

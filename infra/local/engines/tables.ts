@@ -16,9 +16,7 @@ import type { Stack } from "../template/stack.ts";
 
 type Table = Stack["tables"][number];
 
-/**
- * Creates the table if it does not exist. Returns true if it was created. Throws a LocalError if the table exists with a different schema.
- */
+/** Returns true if the table was created. Throws a LocalError if the table exists with another schema. */
 export async function ensureTable(dynamoDb: DynamoDBClient, table: Table): Promise<boolean> {
   const existing = await describeTable(dynamoDb, table.name);
   if (existing !== undefined) {

@@ -1,6 +1,4 @@
-/**
- * Builds the errors that API Gateway sends without calling a function. It also compresses responses as API Gateway does.
- */
+/** Builds the errors that API Gateway sends without calling a function, and compresses responses as API Gateway does. */
 import { promisify } from "node:util";
 import { deflate, gzip } from "node:zlib";
 import { LocalError } from "../servers/error.ts";
@@ -27,10 +25,7 @@ export type GatewayError =
   | "INTEGRATION_FAILURE"
   | "INTEGRATION_TIMEOUT";
 
-/**
- * Builds the response for an error. `authorizer` is the context that the authorizer function returned. It is undefined if the error
- * occurred before the authorizer function returned.
- */
+/** `authorizer` is the context that the authorizer function returned. It is undefined if the error occurred before. */
 export type GatewayErrors = (
   type: GatewayError,
   requestId: string,
@@ -74,19 +69,13 @@ export function preflightAnswer(name: string, { responses }: PreflightIntegratio
 
 type Texts = Readonly<Record<string, string>>;
 
-/**
- * The variables that the local runtime supports, as they are written in header mappings. In templates, they are written with a preceding
- * `$`.
- */
+/** The supported variables, as header mappings contain them. In templates, each begins with a `$`. */
 const REQUEST_ID = /^context\.requestId$/;
 const AFTER_AUTHORIZER = /^context\.(?:requestId|authorizer\.\w+)$/;
 
 const VARIABLE = /\$(context(?:\.\w+)+)/g;
 
-/**
- * Throws if a template or a header mapping uses a variable that the local runtime does not support. A header mapping may also be a literal
- * string in single quotes.
- */
+/** Throws for a variable that the local runtime does not support. A header mapping may also be a string in single quotes. */
 function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: string, variables: RegExp): void {
   for (const template of Object.values(templates)) {
     const rest = template.replaceAll(VARIABLE, (text, name: string) => (variables.test(name) ? "" : text));
@@ -102,7 +91,7 @@ function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: str
 
 type Variables = ReadonlyMap<string, string>;
 
-/** Returns the headers of the response. A header is omitted if its variable has no value. */
+/** A header is omitted if its variable has no value. */
 const headersOf = (parameters: Texts, variables: Variables): [string, string][] =>
   Object.entries(parameters).flatMap(([name, mapping]) => {
     const value = mapping.startsWith("'") ? mapping.slice(1, -1) : variables.get(mapping);
@@ -112,15 +101,10 @@ const headersOf = (parameters: Texts, variables: Variables): [string, string][] 
 const render = (template: string, variables: Variables): string =>
   template.replaceAll(VARIABLE, (_, name: string) => variables.get(name) ?? "");
 
-/**
- * The content codings that the local gateway supports. If a client accepts several, the first one in its `Accept-Encoding` header is used.
- */
+/** If a client accepts several content codings, the first one in its `Accept-Encoding` header is used. */
 const codings = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
 
-/**
- * Compresses a complete response as API Gateway does. Returns the response unchanged if it is smaller than `minimumBytes` or already has a
- * content coding, or if the client accepts no supported coding.
- */
+/** Returns the response unchanged if it is small or already encoded, or if the client accepts no supported content coding. */
 export async function compressed(
   answer: Answer,
   acceptEncoding: string | undefined,

@@ -1,6 +1,4 @@
-/**
- * Decides whether a request may call the API, as API Gateway does. It gets a policy from the authorizer function, and caches the policy.
- */
+/** Decides whether a request may call the API: gets a policy from the authorizer function, and caches it. */
 import { LRUCache } from "lru-cache";
 import * as z from "zod/mini";
 import { InvocationError } from "../runtime/environment.ts";
@@ -11,7 +9,7 @@ import { nameOfArn, patternOf } from "../template/names.ts";
 import type { GatewayError } from "./answers.ts";
 import { headerValues, type RawRequest } from "./request.ts";
 
-/** Returns the authorizer of the API. Throws a LocalError if its function is not in the template. */
+/** Throws a LocalError if the template has no function for the authorizer. */
 export function authorizerOf({ authorizer }: Api, functions: ReadonlyMap<string, LocalFunction>): Authorizer {
   const { found, kind } = functionAt(authorizer.uri, functions);
   if (found === undefined || kind !== "invocations") {
@@ -65,13 +63,10 @@ const Answer = z.object({
 });
 type Answer = z.infer<typeof Answer>;
 
-/**
- * If an authorizer function throws an error with this message, API Gateway responds with 401. After any other error, it responds with a
- * 5xx.
- */
+/** If the authorizer function throws this message, API Gateway responds with 401. After any other error, it responds with a 5xx. */
 const UNAUTHORIZED = "Unauthorized";
 
-/** Maximum number of cached tokens. It limits the memory of the cache. When the cache is full, the least recently used token is evicted. */
+/** When this many tokens are cached, a new one evicts the least recently used one. */
 const CACHED_TOKENS = 10_000;
 
 interface Cached {
@@ -80,10 +75,7 @@ interface Cached {
   readonly until: number;
 }
 
-/**
- * Creates an authorizer that works like API Gateway's type TOKEN. It compares the header of the request with the pattern, gets a policy
- * from the authorizer function, and caches the policy. A cached policy is valid for all methods of the API.
- */
+/** Works like API Gateway's authorizer of the type TOKEN. A cached policy is valid for all methods of the API. */
 export function createAuthorizer(
   { header, validation, ttlSeconds }: Pick<ApiAuthorizer, "header" | "validation" | "ttlSeconds">,
   run: Pick<LocalFunction, "invoke">,
@@ -93,8 +85,8 @@ export function createAuthorizer(
   let cached = new LRUCache<string, Cached>({ max: CACHED_TOKENS });
 
   async function answerFor(token: string, methodArn: string): Promise<Answer | GatewayError> {
-    // A `flush` during the call of the function replaces the cache. The function's answer may then be outdated. So it is stored in the old
-    // cache `into`, which nobody reads any more.
+    // A `flush` during the call of the function replaces the cache, because the function's answer may then be outdated. The answer goes to
+    // the old cache `into`, which nobody reads any more.
     const into = cached;
     const known = cached.get(token);
     if (known !== undefined && known.until > now()) return known.answer;
@@ -129,10 +121,7 @@ export function createAuthorizer(
   };
 }
 
-/**
- * Gets a policy from the authorizer function. If this fails, the caller caches nothing, so the next request with this token calls the
- * function again.
- */
+/** Gets a policy from the authorizer function. A failure is not cached, so the next request calls the function again. */
 async function ask(
   run: Pick<LocalFunction, "invoke">,
   authorizationToken: string,

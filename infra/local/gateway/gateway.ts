@@ -78,7 +78,6 @@ export function createGateway(
   };
 }
 
-/** Returns the router, throttles, authorizer and integrations through which requests pass. */
 function stepsOf({ api, stage, usagePlan }: Stack, functions: ReadonlyMap<string, LocalFunction>) {
   return {
     router: createRouter(api),
@@ -107,15 +106,14 @@ interface Setup extends ReturnType<typeof stepsOf> {
   readonly apiHeaders: (request: RawRequest) => RawRequest["headers"];
 }
 
-/** Returns the response to a request. Returns undefined if the response was streamed, because it is then already sent. */
+/** Returns undefined if the response was streamed, because it is then already sent. */
 async function answerTo(
   { apiHeaders, router, throttle, keyThrottle, authorizer, integrations, constants }: Setup,
   request: IncomingMessage,
   requestId: string,
   response: ServerResponse,
 ): Promise<Answer | GatewayError | Denied | undefined> {
-  // The HTTP server of the local service accepts requests without a Host header (`requireHostHeader: false`). So the gateway can respond
-  // with its own error body.
+  // The HTTP server accepts requests without a Host header, so that the gateway can respond with its own error body.
   if (request.headers.host === undefined && request.httpVersion === "1.1") return "BAD_REQUEST_PARAMETERS";
   const received = readRequest(request);
   if (received === undefined) return "BAD_REQUEST_PARAMETERS";
@@ -125,8 +123,7 @@ async function answerTo(
   const guard = match.method.isGuarded ? authorizer : undefined;
   const authorized = await guard?.authorize(raw.headers, methodArn(constants.stage, raw));
   if (typeof authorized === "string" || authorized instanceof Denied) return authorized;
-  // Check the throttle of the API key before the throttle of the stage. A request that the API key's throttle refuses must not use a token
-  // of the stage's throttle.
+  // A request that the throttle of the API key refuses must not use a token of the stage's throttle.
   if (match.method.needsKey) {
     const verdict = keyThrottle(authorized?.apiKey, match.method.path, raw.verb);
     if (verdict !== "passes") return verdict === "unknown" ? "INVALID_API_KEY" : "THROTTLED";
@@ -146,10 +143,7 @@ async function answerTo(
 const holderOf = ({ authorizer }: Call): string =>
   String(authorizer?.companyId ?? authorizer?.principalId ?? "everybody");
 
-/**
- * Reads and drops the rest of a request's body for at most `DISCARD_MS`, after a response was sent early. Many clients read the response
- * only after they have sent the whole body.
- */
+/** Reads and drops the rest of a request's body, because many clients read a response only after they have sent the whole body. */
 function discard(request: IncomingMessage): void {
   request.resume();
   const timer = setTimeout(() => request.destroy(), DISCARD_MS);
@@ -187,10 +181,7 @@ function errorOf(error: unknown): GatewayError {
   return tooLarge ? "REQUEST_TOO_LARGE" : "INTEGRATION_FAILURE";
 }
 
-/**
- * Streams a response. If an error occurs before the headers are sent, the client gets an error response. If an error occurs after that, the
- * connection is closed, so the client sees that the response is incomplete.
- */
+/** If an error occurs after the headers are sent, closes the connection, so that the client sees that the response is incomplete. */
 async function stream(lambda: Lambda, call: Call, response: ServerResponse): Promise<GatewayError | undefined> {
   const sink: ResponseSink = {
     head(text) {
@@ -230,8 +221,7 @@ function send(response: ServerResponse, answer: Answer): void {
 }
 
 function writeHead(response: ServerResponse, { status, headers }: Omit<Answer, "body">): void {
-  // Each response already has the `Server-Timing` header `NO_USAGE`, which is correct only if no function was called. If the function sends
-  // its own `Server-Timing`, the function's value replaces `NO_USAGE`.
+  // Each response already has the header `NO_USAGE`, which is correct only if no function was called.
   if (headers.some(([name]) => name.toLowerCase() === "server-timing")) response.removeHeader("Server-Timing");
   for (const [name, value] of headers) {
     // Node.js sets these headers itself. A second value would make the response invalid.

@@ -101,10 +101,7 @@ const Result = z.strictObject({
   isBase64Encoded: z.nullish(z.boolean()),
 });
 
-/**
- * Returns the response in the function's result. Returns undefined if the result is malformed. The caller then responds with 502, as API
- * Gateway does.
- */
+/** Returns undefined if the result is malformed. API Gateway then responds with 502. */
 export function readResult(payload: string, { request, binaryMediaTypes }: Call): Answer | undefined {
   const parsed = z.safeParse(Result, JSON.parse(payload));
   if (!parsed.success) return undefined;
@@ -116,7 +113,7 @@ export function readResult(payload: string, { request, binaryMediaTypes }: Call)
   return { status: statusCode, headers, body: decode ? Buffer.from(body ?? "", "base64") : (body ?? "") };
 }
 
-/** Returns the status and the headers of a streamed response. Returns undefined if they are malformed. */
+/** Returns undefined if the status or a header of a streamed response is malformed. */
 export function readMetadata(text: string): Omit<Answer, "body"> | undefined {
   const parsed = z.safeParse(Metadata, JSON.parse(text));
   const headers = parsed.success ? headersOf(parsed.data) : undefined;
@@ -144,10 +141,7 @@ function headersOf(head: Pick<z.infer<typeof Result>, "headers" | "multiValueHea
 
 type Header = readonly [name: string, value: string];
 
-/**
- * Headers that API Gateway removes from a function's response. The source is AWS's page "Amazon API Gateway important notes", section REST
- * APIs.
- */
+/** Headers that API Gateway removes from a function's response. Source: AWS's page "Amazon API Gateway important notes", REST APIs. */
 const droppedOfAnswer = new Set([
   "expect",
   "host",
@@ -171,10 +165,7 @@ const renamedOfAnswer = new Set([
   "www-authenticate",
 ]);
 
-/**
- * Converts the headers of a function's response to the headers that a client of API Gateway receives. Adds `Content-Type: application/json`
- * if the content type is missing.
- */
+/** Converts the headers of a function's response to those that a client of API Gateway receives. */
 function clientHeaders(headers: readonly Header[]): Header[] {
   const seen = headers
     .filter(([name]) => !droppedOfAnswer.has(name.toLowerCase()))

@@ -13,10 +13,7 @@ export interface RawRequest {
 
 const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
-/**
- * Reads a request without its body. Returns undefined if the path or the query contains an invalid percent escape, such as `%zz`, or one
- * that is not UTF-8, such as `%ff`.
- */
+/** Returns undefined if a percent escape is invalid, such as `%zz`, or is not UTF-8, such as `%ff`. */
 export function readRequest(request: IncomingMessage): RawRequest | undefined {
   const target = originForm(request.url ?? "/");
   const [path = "/", search = ""] = splitOnce(target, "?");
@@ -34,8 +31,7 @@ export function readRequest(request: IncomingMessage): RawRequest | undefined {
 }
 
 /**
- * Returns the path and the query of a request's target. The target may also be an absolute URL, as in `GET http://host/path`. Clients send
- * this form only to proxies, but HTTP requires that servers accept it.
+ * The target may be an absolute URL (`GET http://host/path`). Clients send this form to proxies, but HTTP requires that servers accept it.
  */
 export function originForm(target: string): string {
   if (target.startsWith("/")) return target;
@@ -73,9 +69,8 @@ export function unreadableParameter(target = ""): string | undefined {
 }
 
 /**
- * Headers that API Gateway does not pass to a function. The source is the column for Lambda on AWS's page "Amazon API Gateway important
- * notes". `keep-alive` and `proxy-connection` are not on that page. They are in the list because they concern only the connection to the
- * client.
+ * Headers that API Gateway does not pass to a function. Source: AWS's page "Amazon API Gateway important notes", column Lambda.
+ * `keep-alive` and `proxy-connection` are not on that page. They concern only the connection to the client.
  */
 const droppedHeaders = new Set([
   "connection",
@@ -122,7 +117,7 @@ export function headerValues(headers: RawRequest["headers"], name: string): read
 /** Returns the last value of the header with this name in lower case. */
 export const header = ({ headers }: RawRequest, name: string): string | undefined => headerValues(headers, name).at(-1);
 
-/** Reads the body of a request. Returns undefined if it is larger than `BODY_LIMIT_BYTES`. Throws if the client disconnects. */
+/** Returns undefined if the body is larger than `BODY_LIMIT_BYTES`. Throws if the client disconnects. */
 export async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   if (Number(request.headers["content-length"] ?? 0) > BODY_LIMIT_BYTES) return undefined;
   const chunks: Buffer[] = [];
@@ -136,10 +131,7 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | undef
   return Buffer.concat(chunks);
 }
 
-/**
- * Returns true if the content type matches an entry of the list of binary media types. The entry `image/*` matches every image type. An
- * entry with a star before and after the slash matches every type.
- */
+/** The entry `image/*` matches every image type. An entry with a star before and after the slash matches every type. */
 export function isBinary(mediaTypes: readonly string[], contentType: string | undefined): boolean {
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
   return mediaTypes.some((entry) => {

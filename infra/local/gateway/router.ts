@@ -6,10 +6,7 @@ export interface Match {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/**
- * Returns a function that finds the method for the decoded segments of a path. API Gateway first chooses the resource by the path alone. If
- * this resource lacks the HTTP method, the result is undefined.
- */
+/** API Gateway chooses the resource by the path alone. If this resource lacks the HTTP method, the result is undefined. */
 export function createRouter({ methods }: Api) {
   const resources = [...Map.groupBy(methods, ({ path }) => path)]
     .map(([path, own]) => ({ path, parts: partsOf(path), byVerb: new Map(own.map((method) => [method.verb, method])) }))

@@ -4,9 +4,7 @@ import type { Stack, UsagePlanOfKeys } from "../template/stack.ts";
 
 type Settings = Stack["stage"]["MethodSettings"];
 
-/**
- * Creates the throttle of the stage. Each method with separate settings has its own token bucket. All other methods share one token bucket.
- */
+/** Each method with settings of its own has its own token bucket. All other methods share one. */
 export function createThrottle(settings: Settings, now: () => number = Date.now) {
   const buckets = new Map(
     settings.map(({ HttpMethod, ResourcePath, ThrottlingRateLimit: RateLimit, ThrottlingBurstLimit: BurstLimit }) => [
@@ -19,8 +17,8 @@ export function createThrottle(settings: Settings, now: () => number = Date.now)
 }
 
 /**
- * Creates the throttles of the usage plan. Each API key has one token bucket for all methods, and a further bucket for each method that has
- * a separate throttle. `unknown` means that the key of a request is not in the usage plan.
+ * Each API key has one token bucket for all methods, and a further one for each method with a throttle of its own. `unknown` means that the
+ * key is not in the usage plan.
  */
 export function createKeyThrottle({ keys, Throttle: all, ApiStages: [stage] }: UsagePlanOfKeys) {
   const bucketsOf = () => ({
@@ -31,7 +29,7 @@ export function createKeyThrottle({ keys, Throttle: all, ApiStages: [stage] }: U
   return (apiKey: string | undefined, path: string, verb: string): "passes" | "throttled" | "unknown" => {
     const buckets = byKey.get(apiKey ?? "");
     if (buckets === undefined) return "unknown";
-    // Check the bucket of the method first. A request that it refuses must not use a token of the bucket for all methods.
+    // A request that the bucket of the method refuses must not use a token of the bucket for all methods.
     return buckets.byMethod.get(planMethod(path, verb))?.() !== false && buckets.all() ? "passes" : "throttled";
   };
 }

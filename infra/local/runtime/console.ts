@@ -1,7 +1,4 @@
-/**
- * Replaces the global `console` of a function's process. The new methods write JSON log lines in the format of Lambda's Node.js runtime, so
- * that tests can apply the metric filters to these lines.
- */
+/** Replaces the global `console` of a function's process, so that log lines have the JSON format of Lambda's Node.js runtime. */
 import { format } from "node:util";
 import { type LogLevel, logLevels } from "../template/log-levels.ts";
 
@@ -15,10 +12,7 @@ const methods = {
   fatal: "FATAL",
 } as const satisfies Record<string, LogLevel>;
 
-/**
- * Replaces the methods of the global `console`. Methods below the level `least` then write nothing. `requestId` returns the id of the
- * current invocation.
- */
+/** Methods below the level `least` then write nothing. `requestId` returns the id of the current invocation. */
 export function replaceConsole(
   least: LogLevel,
   requestId: () => string | undefined,
@@ -31,10 +25,7 @@ export function replaceConsole(
   }
 }
 
-/**
- * Returns the log line that Lambda writes when a function calls a method of `console` with these values. A single value becomes the field
- * `message` unchanged. Several values are joined to one string.
- */
+/** A single value becomes the field `message` unchanged. Several values are joined to one string. */
 export function logLine(level: LogLevel, requestId: string | undefined, values: readonly unknown[]): string {
   const head = { timestamp: new Date().toISOString(), level, requestId };
   const [first, ...more] = values;

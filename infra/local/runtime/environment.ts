@@ -1,7 +1,4 @@
-/**
- * Implements the execution environment of a Lambda function as a worker thread with its own environment variables. An environment runs one
- * invocation at a time, with a time limit.
- */
+/** Implements the execution environment of a function as a worker thread, which runs one invocation at a time with a time limit. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -20,10 +17,7 @@ export interface Invocation {
   readonly streamed: boolean;
 }
 
-/**
- * A message to the worker thread. `pull` requests the next chunk of a streamed response, and `break` says that no further chunk can be
- * accepted. `exit` ends the thread.
- */
+/** `pull` requests the next chunk of a streamed response, and `break` says that no further chunk can be accepted. */
 export type ToWorker =
   | Invocation
   | { readonly type: "pull" }
@@ -64,10 +58,7 @@ export class InvocationError extends Error {
   }
 }
 
-/**
- * Receives a streamed response. The promise of `chunk` resolves when the client can accept the next chunk. So a function sends no faster
- * than its client reads.
- */
+/** The promise of `chunk` resolves when the client can accept the next chunk. So a function sends no faster than its client reads. */
 export interface ResponseSink {
   head(metadata: string): void;
   chunk(data: Uint8Array): Promise<void>;
@@ -104,15 +95,15 @@ export interface EnvironmentOptions extends ThreadOptions {
 /** The message of the log line of an error that the code of a function has not caught. */
 export const UNCAUGHT = "Uncaught Exception";
 
-/** Size of V8's heap for new objects in each environment. V8's default size would use about 50 MB in each environment. */
+/** V8's default size of the heap for new objects would use about 50 MB in each environment. */
 const YOUNG_GENERATION_MB = 16;
 
 const run = promisify(execFile);
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /**
- * Bundles `worker.ts` as one JavaScript file. Without this file, each environment would spend a quarter of its start time on removing the
- * TypeScript types. esbuild runs as a command, because its JavaScript API keeps a process until the service ends.
+ * Bundles `worker.ts`. Otherwise each environment would spend a quarter of its start time on removing the TypeScript types. esbuild runs as
+ * a command, because its JavaScript API keeps a process until the service ends.
  */
 export async function writeWorker(file: string): Promise<void> {
   const options = ["--bundle", "--platform=node", "--format=esm", "--log-level=warning", `--outfile=${file}`];
@@ -176,10 +167,7 @@ export class Environment {
     this.#thread.on("exit", () => this.#die("Runtime.ExitError", "the function's runtime ended before it answered"));
   }
 
-  /**
-   * Returns the result as a JSON string. A streamed response goes to `sink` instead, and the returned string is then empty. Rejects with an
-   * InvocationError if the invocation fails.
-   */
+  /** A streamed response goes to `sink`, and the returned JSON string is then empty. Rejects with an InvocationError. */
   invoke(invocation: Invocation, timeoutMs: number, sink?: ResponseSink): Promise<string> {
     const answer = this.#run(sink, invocation.deadline, timeoutMs);
     this.#send(invocation);
@@ -230,9 +218,7 @@ export class Environment {
     }
   }
 
-  /**
-   * Ends the environment after a crash or a time-out, because its state is then unknown. The next invocation gets another environment.
-   */
+  /** After a crash or a time-out, the state of the environment is unknown, so the next invocation gets another one. */
   #die(errorType: string, errorMessage: string): void {
     this.alive = false;
     const running = this.#running;

@@ -4,13 +4,9 @@ import { type FunctionSpec, isQueue, type Mapping, type Stack, servesRequests } 
 import { createFunction, type LocalFunction } from "./function.ts";
 import type { FunctionHost } from "./pool.ts";
 
-/**
- * Maximum number of environments of one function, by the source of its invocations. The number is limited because each environment is a
- * thread with about 30 MB of memory.
- */
+/** By the source of a function's invocations. Each environment is a thread with about 30 MB of memory. */
 const MAX_ENVIRONMENTS = { api: 4, events: 2, queue: 10 } as const;
 
-/** @param requestEnvironments maximum number of environments of a function that serves requests */
 export const createFunctions = (
   stack: Stack,
   host: FunctionHost,
@@ -28,6 +24,6 @@ function environmentsFor({ name }: FunctionSpec, { eventSources }: Stack): numbe
   return mapping !== undefined && isQueue(mapping) ? concurrencyOf(mapping) : MAX_ENVIRONMENTS.events;
 }
 
-/** Returns the maximum number of batches that the event source of a queue processes at the same time. */
+/** How many batches the event source of a queue processes at the same time. */
 export const concurrencyOf = ({ ScalingConfig }: Mapping): number =>
   Math.min(ScalingConfig?.MaximumConcurrency ?? MAX_ENVIRONMENTS.queue, MAX_ENVIRONMENTS.queue);

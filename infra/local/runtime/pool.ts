@@ -10,7 +10,6 @@ import type { WarmEnvironments } from "./warm.ts";
 const INIT_TIMEOUT_MS = 10_000;
 
 export interface FunctionHost {
-  /** Environment variables that all functions get in addition to their own: credentials, and the addresses of the local servers. */
   readonly variables: Readonly<Record<string, string>>;
   readonly worker: string;
   readonly startThread?: ((options: ThreadOptions) => Thread) | undefined;
@@ -80,9 +79,9 @@ export class Pool {
   }
 
   /**
-   * Starts an environment if more invocations wait than environments are starting. If it does not load the code within the limit, a second
-   * environment is started, whose loading may take as long as the function's time-out. Lambda does the same. Without the second try,
-   * requests would get 502 when a busy machine starts many environments at once.
+   * Starts an environment if more invocations wait than environments are starting. If an environment does not load the code in time, a
+   * second one is started, whose time limit is the function's time-out, as in Lambda. Without the second try, requests would get 502 when a
+   * busy machine starts many environments at once.
    */
   #startIfNeeded(isSecondTry = false): void {
     if (this.#waiting.length <= this.#starting || this.#all.size >= this.#max) return;

@@ -1,7 +1,4 @@
-/**
- * Does the work of Lambda's runtime for one execution environment: it loads the function once, and then handles one invocation after the
- * other.
- */
+/** Does the work of Lambda's runtime in one environment: loads the function once, and handles one invocation after the other. */
 import { Writable } from "node:stream";
 import type { FromWorker, Invocation, ToWorker, WorkerData } from "./environment.ts";
 
@@ -12,10 +9,7 @@ const streaming = new WeakMap<Handler, StreamHandler>();
 
 const isHandler = (value: unknown): value is Handler => typeof value === "function";
 
-/**
- * The body of a streamed response. It sends the next chunk only when the client can accept it. So a function sends no faster than its
- * client reads.
- */
+/** The body of a streamed response. It sends the next chunk only when the client can accept it. */
 class ResponseStream extends Writable {
   #metadata: string | undefined;
   #pulled: (() => void) | undefined;
@@ -98,7 +92,6 @@ interface Runtime {
   readonly during: (requestId: string, work: () => Promise<void>) => Promise<void>;
 }
 
-/** Loads the function, and answers the messages of the port until it closes. */
 export async function serveInvocations({ port, data, load, during }: Runtime): Promise<void> {
   Object.assign(globalThis, { awslambda });
   const handler = handlerOf(await load());

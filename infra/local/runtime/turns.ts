@@ -1,9 +1,9 @@
 /** Divides the environments of a function among the callers that read its streamed responses. */
 
 /**
- * Returns a function that lets each holder have at most `most` turns at a time, and resolves with the function that ends the turn. A turn
- * is the right to use one environment. Lambda has hundreds of environments for a function, but this machine has few, and a client that
- * reads no bytes keeps one busy for seconds.
+ * Returns a function that gives a holder a turn (the right to use one environment), and resolves with the function that ends the turn. A
+ * holder has at most `most` turns at a time. Lambda has hundreds of environments for a function, but this machine has few, and a client
+ * that reads no bytes keeps one busy for seconds.
  */
 export function createTurns(most: number): (holder: string) => Promise<() => void> {
   const held = new Map<string, number>();

@@ -8,19 +8,13 @@ export interface Warmth {
   readonly most: number;
 }
 
-/**
- * Lambda keeps idle environments for longer than two minutes. A developer's machine has less memory, so idle environments end earlier here.
- * Each has about 30 MB.
- */
+/** Lambda keeps idle environments for longer, but a developer's machine has less memory. Each environment needs about 30 MB. */
 const STANDARD_WARMTH: Warmth = { idleMs: 2 * 60_000, most: 48 };
 
 /** The idle environments of all functions. The value of each is the function that ends it. Delete an environment when it is used again. */
 export type WarmEnvironments = LRUCache<Environment, () => void>;
 
-/**
- * An environment is ended after it has been idle for `idleMs`. If there are more than `most`, the environment that has been idle for the
- * longest time is ended.
- */
+/** Ends an environment that is idle for `idleMs`. If more than `most` are idle, ends the one that is idle for the longest time. */
 export const warmEnvironments = ({ idleMs, most }: Warmth = STANDARD_WARMTH): WarmEnvironments =>
   new LRUCache({
     max: most,

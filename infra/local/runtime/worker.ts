@@ -6,10 +6,7 @@ import { replaceConsole } from "./console.ts";
 import type { ToWorker, WorkerData } from "./environment.ts";
 import { serveInvocations } from "./runtime.ts";
 
-/**
- * The data that environment.ts passes to this thread. It is not validated, because loading a schema library would double the start time of
- * the thread.
- */
+/** environment.ts passes this data. It is not validated, because a schema library would double the start time of the thread. */
 const data: WorkerData = workerData;
 
 if (parentPort === null) throw new Error("this file runs in a worker thread only");

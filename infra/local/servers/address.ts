@@ -20,10 +20,7 @@ export function urlAt(host: string, port: number): string {
   return `http://${name}:${port}`;
 }
 
-/**
- * Returns the URL of a local service that was started with these environment variables. Throws a LocalError that names the first invalid
- * variable.
- */
+/** Returns the URL of a service that was started with these variables. Throws a LocalError that names the first invalid one. */
 export function serviceUrl(env: NodeJS.ProcessEnv = process.env): string {
   const parsed = z.safeParse(Address, env);
   if (!parsed.success) throw firstFault(parsed.error);
@@ -32,10 +29,7 @@ export function serviceUrl(env: NodeJS.ProcessEnv = process.env): string {
   return urlAt(HOST, PORT);
 }
 
-/**
- * Returns an error for the first invalid setting of a failed parse. The error names the setting. A setting in `flags` gets the prefix `--`,
- * because it is a command-line option.
- */
+/** The error names the first invalid setting. A setting in `flags` gets the prefix `--`, because it is a command-line option. */
 export function firstFault({ issues: [first] }: z.core.$ZodError, flags: readonly string[] = []): LocalError {
   const name = String(first?.path[0]);
   const why = first?.code === "custom" ? first.message : "the value is not valid";

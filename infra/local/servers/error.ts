@@ -1,6 +1,4 @@
-/**
- * Defines the errors that make a start of the local service fail. The user sees each message as one or more lines without a stack trace.
- */
+/** Errors that make a start of the local service fail. The user sees each message without a stack trace. */
 import type * as z from "zod/mini";
 import { codeOf, pathOf } from "../../cli/command/error.ts";
 

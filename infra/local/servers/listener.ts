@@ -10,23 +10,14 @@ import { LocalError } from "./error.ts";
 
 /** Time in milliseconds within which a client must send its whole request. API Gateway has the same limit. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/**
- * Time for which an idle connection stays open, in milliseconds. It must be longer than the time for which clients reuse an idle
- * connection. Otherwise the server could close a connection at the moment when a client sends its next request on it.
- */
+/** Longer than clients reuse an idle connection. Otherwise the server could close a connection just when a client sends on it. */
 const KEEP_ALIVE_MS = 65_000;
-/**
- * Maximum size of the request headers. It is larger than API Gateway's limit, so that tests can send a huge token to the authorizer
- * function and check that the function refuses it.
- */
+/** Larger than API Gateway's limit, so that tests can send a huge token to the authorizer function. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 /** When the service stops, running requests have this many milliseconds to finish. */
 const DRAIN_MS = 3_000;
 
-/**
- * The `Server-Timing` header of a response that no function produced. In the local service, this header shows how many DynamoDB units and
- * requests the function used. Without a function, all values are zero.
- */
+/** The `Server-Timing` header of a response that no function produced. */
 export const NO_USAGE = [
   "Server-Timing",
   ["read-units", "write-units", "requests", "rounds"].map((name) => `${name};dur=0`).join(", "),
@@ -82,10 +73,7 @@ export interface LocalServer {
   stop(): void;
 }
 
-/**
- * Starts a server on the loopback address, so only this machine can reach it. With the port 0, it takes a free port. If the handler rejects,
- * the connection is closed.
- */
+/** Only this machine can reach the server. The port 0 means any free port. If the handler rejects, the connection is closed. */
 export async function serveOnLoopback(
   handler: (request: IncomingMessage, response: ServerResponse) => Promise<unknown>,
   port = 0,

@@ -16,10 +16,7 @@ const Rule = z.union([
   z.strictObject({ "anything-but": z.array(z.unknown()) }),
 ]);
 
-/**
- * Creates the filter of an event source. A record passes the filter if at least one pattern matches it. Throws a LocalError if a pattern
- * has an operator that the local runtime does not support.
- */
+/** A record passes if one of the patterns matches it. Throws a LocalError if a pattern has an operator that is not supported. */
 export function createFilter(id: string, criteria: Mapping["FilterCriteria"]): Matches {
   if (criteria === undefined) return () => true;
   const patterns = criteria.Filters.map(({ Pattern }) => {

@@ -1,6 +1,6 @@
 /**
- * Orders messages as the fair queues of SQS do. The next message comes from the message group with the fewest messages in flight (being
- * processed). Among equal groups, it comes from the group that was served least recently.
+ * Orders messages as the fair queues of SQS do: the next one is of the message group with the fewest messages in flight (being processed),
+ * and among equal groups of the one that was served least recently.
  */
 export class FairQueue<T> {
   readonly #groupOf: (message: T) => string;
@@ -25,7 +25,6 @@ export class FairQueue<T> {
     const [group, waiting] = next;
     const message = waiting.shift();
     this.#waiting.delete(group);
-    // The group moves to the end of the map, behind the groups that were served before it.
     if (waiting.length > 0) this.#waiting.set(group, waiting);
     this.#inFlight.set(group, this.#countOf(group) + 1);
     return message;

@@ -22,21 +22,14 @@ export interface Driver<Batch> {
   readonly fetchesAhead: boolean;
   /** Fetches events. Resolves with false if there are none, so that the poller waits before the next call. */
   fetch(signal: AbortSignal): Promise<boolean>;
-  /** Removes the next batch from the fetched events. */
   take(): Batch | undefined;
   /** Invokes the function and settles the events. The events of a batch that fails remain in the queue or stream. */
   process(batch: Batch, signal: AbortSignal): Promise<void>;
 }
 
-/**
- * Maximum wait in milliseconds after a poll that found no events. The wait ends earlier (`kick`) when an invocation of any function ends,
- * because that function may have written rows.
- */
+/** Maximum wait after a poll that found no events. It ends earlier when any invocation ends, because it may have written rows. */
 const POLL_MS = 250;
-/**
- * Minimum wait in milliseconds after a poll that found no events. It limits the number of polls, because a poll uses as much processor time
- * as a small request. It also makes batches larger, because more events arrive during the wait.
- */
+/** Minimum wait after a poll that found no events, because a poll uses as much processor time as a small request. */
 const POLL_GAP_MS = 100;
 
 export function startPoller<Batch>(driver: Driver<Batch>, log: (text: string) => void): RunningSource {
@@ -102,10 +95,7 @@ const Report = z.nullish(
   z.looseObject({ batchItemFailures: z.nullish(z.array(z.object({ itemIdentifier: z.string() }))) }),
 );
 
-/**
- * Returns the ids that a function reports as failed (`batchItemFailures`). Returns `"all"` if the report is malformed or contains an id
- * that is not in the batch. As in Lambda, the whole batch is then retried.
- */
+/** Returns `"all"` if the report is malformed or has an id that is not in the batch. As in Lambda, the whole batch is then retried. */
 export function failedItems(payload: string, known: ReadonlySet<string>): ReadonlySet<string> | "all" {
   const parsed = z.safeParse(Report, JSON.parse(payload));
   if (!parsed.success) return "all";

@@ -14,10 +14,7 @@ export const CLOSED = "closed";
 
 const Stored = z.record(z.string(), z.string());
 
-/**
- * @param file the file of the positions. If it is undefined, they are in memory only.
- * @param isNew true if the table is new. Stored positions then belong to an older stream and are ignored.
- */
+/** @param isNew true if the table is new. Stored positions then belong to an older stream and are ignored. */
 export function openPositions(file: string | undefined, isNew: boolean): Positions {
   const positions = new Map(isNew ? [] : Object.entries(readStored(file, Stored) ?? {}));
   let writing = Promise.resolve();
@@ -32,10 +29,7 @@ export function openPositions(file: string | undefined, isNew: boolean): Positio
   };
 }
 
-/**
- * Replaces the file atomically. After a crash, the file has either the old or the new content. With the old content, the last batch is
- * processed again.
- */
+/** After a crash, the file has the old or the new content. With the old content, the last batch is processed again. */
 async function replaceFile(file: string, text: string): Promise<void> {
   const handle = await open(`${file}.new`, "w");
   await handle.writeFile(text);

@@ -28,8 +28,8 @@ export interface QueueSource {
 export const CALL_LIMIT = 10;
 const WAIT_SECONDS = 20;
 /**
- * SQS's maximum visibility timeout. Messages are received with it, because they may wait in this process for longer than the queue's own
- * timeout. The queue's own timeout begins with the invocation.
+ * SQS's maximum visibility timeout. Messages may wait in this process for longer than the queue's own timeout, which begins with the
+ * invocation.
  */
 const MAX_VISIBILITY_SECONDS = 43_200;
 
@@ -40,10 +40,7 @@ export function queueDriver(source: QueueSource): Driver<Messages> {
   const QueueUrl = queueUrl(queues.endpoint, nameOfArn(mapping.EventSourceArn));
   const waiting = new FairQueue<Message>((message) => groupOf(message) ?? "");
 
-  /**
-   * Deletes the messages that succeed. A failed message becomes visible again after the queue's timeout or after a time that the function
-   * has chosen, or moves to the dead-letter queue.
-   */
+  /** A failed message becomes visible again after the queue's timeout or after a time that the function has chosen. */
   async function process(messages: Messages): Promise<void> {
     const visible = entriesOf(messages).map((entry) => ({ ...entry, VisibilityTimeout: visibilitySeconds }));
     await queues.sqs.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries: visible }));
@@ -96,10 +93,7 @@ const idOf = ({ MessageId }: Message): string => String(MessageId);
 const groupOf = ({ MessageAttributes }: Message): string | undefined =>
   MessageAttributes?.[GROUP_ATTRIBUTE]?.StringValue;
 
-/**
- * Returns the entries for a batch call to SQS. Such a call fails for a single entry only if the message no longer exists, so the callers
- * ignore failed entries.
- */
+/** A batch call to SQS fails for a single entry only if the message no longer exists, so failed entries are ignored. */
 const entriesOf = (messages: Messages) => messages.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle }));
 
 const eventRecord = (message: Message, eventSourceARN: string): object => ({

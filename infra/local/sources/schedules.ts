@@ -1,7 +1,4 @@
-/**
- * Invokes functions at the rates of the template's rules, and also once at the start. So the sweeper (a scheduled function) finds the work
- * that a restart has interrupted.
- */
+/** Invokes functions at the rates of the template's rules, and also at the start, so that the sweeper finds interrupted work. */
 import { setTimeout as wait } from "node:timers/promises";
 import { messageOf } from "../../cli/command/error.ts";
 import type { LocalFunction } from "../runtime/function.ts";
@@ -20,17 +17,11 @@ export interface Schedules {
 
 const MINUTE_MS = 60_000;
 const RATE = /^rate\((\d+) minutes?\)$/;
-/**
- * Lambda's default number of retries of an asynchronous invocation. The first retry comes after one minute, and the second two minutes
- * after the first.
- */
+/** Lambda's retries of an asynchronous invocation: the first after one minute, the second two minutes after the first. */
 const RETRIES = 2;
 const RETRY_MS = 60_000;
 
-/**
- * If queue messages are lost, the first event of the sweeper has `assume: "messages-lost"`. The sweeper then sends a queue message for
- * every waiting webhook delivery.
- */
+/** With `assume: "messages-lost"` in its event, the sweeper sends a queue message for every waiting webhook delivery. */
 export function startSchedules(schedules: Schedules): RunningSource {
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();

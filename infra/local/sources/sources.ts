@@ -87,9 +87,8 @@ function queueSource(mapping: Mapping, hosted: Hosted): RunningSource {
 }
 
 /**
- * Throws if the event source of a queue has settings that only streams support, because CloudFormation refuses these settings too. Also
- * throws for a filter or a batching window, which the local service does not support for queues. Without a batching window, Lambda accepts
- * batches of at most 10 messages.
+ * Refuses settings that CloudFormation refuses for queues too, and a filter or a batching window, which the local service does not support
+ * for queues. Without a batching window, Lambda accepts batches of at most 10 messages.
  */
 function refuseStreamSettings(mapping: Mapping): void {
   const { DestinationConfig, BisectBatchOnFunctionError, FilterCriteria, MaximumBatchingWindowInSeconds } = mapping;

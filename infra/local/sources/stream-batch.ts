@@ -1,6 +1,6 @@
 /**
- * Divides stream records into batches, and processes each batch by Lambda's rules. These rules say when to store a checkpoint (the position
- * in the stream), to split a failed batch, to retry, and to give up.
+ * Divides stream records into batches, and processes each batch by Lambda's rules: when to store a checkpoint (the position in the stream),
+ * to split a failed batch, to retry, and to give up.
  */
 import { at } from "#shared/at.ts";
 import { failedItems } from "./poller.ts";
@@ -61,10 +61,7 @@ function oldOf(records: Records, { maxAgeSeconds }: BatchRules, effects: BatchEf
   return firstFresh === -1 ? records : records.slice(0, firstFresh);
 }
 
-/**
- * Invokes the function. `count` is the number of processed records: those before the first failed record. `threw` is true if the function
- * threw an error.
- */
+/** `count` is the number of records before the first failed one. `threw` is true if the function threw an error. */
 async function attempt(records: Records, effects: BatchEffects): Promise<{ count: number; threw: boolean }> {
   let payload: string;
   try {
@@ -114,17 +111,11 @@ async function checkpoint(records: Records, effects: BatchEffects): Promise<void
 
 export interface Batch {
   readonly records: Records;
-  /**
-   * The position after the batch. It may be that of a later record which the filter of the event source refuses. After the batch,
-   * processing continues with the record that follows the position.
-   */
+  /** The position of the last record, which the filter of the event source may have refused. */
   readonly position: string;
 }
 
-/**
- * Maximum total size of the records in a batch. Lambda accepts events of at most 6 MB. The other 0.5 MB are for the JSON around the
- * records.
- */
+/** Lambda accepts events of at most 6 MB. The other 0.5 MB are for the JSON around the records. */
 const BATCH_BYTES = 5_500_000;
 
 export interface StreamEntry {
@@ -133,7 +124,7 @@ export interface StreamEntry {
   readonly record: StreamRecord | undefined;
 }
 
-/** Divides the entries into batches in their order. A batch contains at most `size` records with at most `BATCH_BYTES` in total. */
+/** A batch contains at most `size` records with at most `BATCH_BYTES` in total. */
 export function batchesOf(entries: readonly StreamEntry[], size: number): Batch[] {
   const batches: { records: StreamRecord[]; position: string }[] = [];
   let bytes = 0;

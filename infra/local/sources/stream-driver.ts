@@ -1,7 +1,4 @@
-/**
- * Reads the event source of a table's stream. It reads the shards (parts) of the stream in order, and stores the position up to which the
- * records are processed.
- */
+/** Reads the shards (parts) of a table's stream in order, and stores the position up to which the records are processed. */
 import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import {
@@ -26,9 +23,7 @@ export interface StreamSource {
   readonly mapping: Mapping;
   readonly target: LocalFunction;
   readonly streams: DynamoDBStreamsClient;
-  /** A number that differs after each change of a table, or undefined if the server does not show its changes. */
   readonly tableVersion: () => number | undefined;
-  /** Returns true if the filter of the event source accepts the record. */
   readonly isWanted: (record: SdkRecord) => boolean;
   readonly streamArn: string;
   readonly positions: Positions;
@@ -36,10 +31,7 @@ export interface StreamSource {
   readonly onFailure: (body: object) => Promise<void>;
 }
 
-/**
- * The wait before the first retry, and the longest wait before a later retry, in milliseconds. The wait doubles after each failure. Lambda
- * waits longer, but the tests would then take longer.
- */
+/** The wait doubles after each failure. Lambda waits longer, but the tests would then take longer. */
 const RETRY_MS = { first: 100, longest: 1_000 } as const;
 const PAGE_RECORDS = 1_000;
 
@@ -128,10 +120,7 @@ export class StreamDriver implements Driver<ShardBatch> {
     return (StreamDescription?.Shards ?? []).map(({ ShardId }) => String(ShardId));
   }
 
-  /**
-   * Returns an iterator after the stored position. If the stream no longer contains this position, the iterator begins at the start of the
-   * shard.
-   */
+  /** If the stream no longer contains the stored position, the iterator begins at the start of the shard. */
   async #iterator(ShardId: string): Promise<string> {
     const { streams, streamArn: StreamArn, positions } = this.#source;
     const SequenceNumber = positions.get(this.#key(ShardId));
@@ -148,10 +137,7 @@ export class StreamDriver implements Driver<ShardBatch> {
     });
   }
 
-  /**
-   * Returns the record as a function gets it from Lambda: with an event id, the region and the ARN of the stream. In the record of the
-   * local DynamoDB server, these fields have other values.
-   */
+  /** Returns the record as Lambda passes it. In the records of the local DynamoDB server, these three fields have other values. */
   #eventRecord(shard: string, record: StreamRecord): object {
     const identity = `${this.#source.streamArn}/${shard}/${record.dynamodb.SequenceNumber}`;
     return {
@@ -162,10 +148,7 @@ export class StreamDriver implements Driver<ShardBatch> {
     };
   }
 
-  /**
-   * Sends only the positions of the records to the on-failure destination, as Lambda does. An operator can read the records from the stream
-   * for 24 hours.
-   */
+  /** Sends only positions, as Lambda does. An operator can read the records from the stream for 24 hours. */
   async #giveUp(shard: string, records: readonly StreamRecord[], reason: GivenUp, invocations: number): Promise<void> {
     const { mapping, target, onFailure } = this.#source;
     const [first, last] = [at(records, 0).dynamodb, at(records, records.length - 1).dynamodb];

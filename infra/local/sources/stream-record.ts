@@ -1,7 +1,4 @@
-/**
- * Converts stream records from the form of the AWS SDK to the form in which Lambda passes them to functions: binary values are base64
- * strings, and times are in seconds since 1970.
- */
+/** Converts stream records to the form in which Lambda passes them: binary values are base64, and times are seconds since 1970. */
 import type { AttributeValue, _Record as SdkRecord } from "@aws-sdk/client-dynamodb-streams";
 import type { AttributeValue as StreamValue } from "aws-lambda";
 

@@ -1,7 +1,4 @@
-/**
- * Reads the OpenAPI definition of the API. It refuses everything that API Gateway or the local gateway does not support. So a fault in the
- * definition appears at a local start, before a deployment.
- */
+/** Reads the OpenAPI definition of the API. A start fails if it contains anything that the local gateway does not support. */
 import * as z from "zod/mini";
 import { faults, LocalError } from "../servers/error.ts";
 import { Ignored } from "./resources.ts";
@@ -76,10 +73,7 @@ const WholeHeader = z.string().check(z.regex(/^\^.*\$$/, "must begin with ^ and 
 const KEY_HEADER = "x-api-key";
 const AUTHORIZER = "x-amazon-apigateway-authorizer";
 
-/**
- * Either an authorizer of the type TOKEN, whose `name` is the header that contains the token, or the scheme of methods that need an API
- * key.
- */
+/** Either an authorizer, whose `name` is the header with the token, or the scheme of methods that need an API key. */
 const SecurityScheme = z
   .strictObject({
     type: z.literal("apiKey"),
@@ -122,18 +116,15 @@ const Definition = z.strictObject({
   components: z._default(z.strictObject({ securitySchemes: z.record(z.string(), SecurityScheme) }), {
     securitySchemes: {},
   }),
-  // The source of the API key of a request. With `AUTHORIZER`, the authorizer returns the key. The local service does not support the other
-  // source, a header that the client sends.
+  // With `AUTHORIZER`, the authorizer returns the API key of a request. The local service does not support the other source, a header that
+  // the client sends.
   "x-amazon-apigateway-api-key-source": z.optional(z.literal("AUTHORIZER")),
   "x-amazon-apigateway-binary-media-types": z._default(z.array(z.string()), []),
   "x-amazon-apigateway-minimum-compression-size": z.int().check(z.minimum(0), z.maximum(10_485_760)),
   "x-amazon-apigateway-gateway-responses": z._default(z.record(z.string(), GatewayResponse), {}),
 });
 
-/**
- * Returns the name that the settings of API Gateway's stage use for a method, for example `GET /~1api~1prospects`. API Gateway writes `~1`
- * for each slash of the path. CloudFormation writes `/` for the path `/`.
- */
+/** Returns the name of a method in the settings of the stage, such as `GET /~1api~1prospects`, or `GET /` for the path `/`. */
 export const methodSetting = (path: string, verb: string): string =>
   `${verb} /${path === "/" ? "" : path.replaceAll("/", "~1")}`;
 
@@ -144,10 +135,7 @@ export type Api = ReturnType<typeof readDefinition>;
 export type ApiMethod = Api["methods"][number];
 export type ApiAuthorizer = Api["authorizer"];
 
-/**
- * Reads the OpenAPI definition in the property `Body` of an API in the template. Throws a LocalError with one line for each fault.
- * @param id the logical id of the API, for the error messages
- */
+/** @param id the logical id of the API, for the error messages */
 export function readDefinition(id: string, body: unknown) {
   const parsed = z.safeParse(Definition, body);
   if (!parsed.success) throw new LocalError(faults(`${id}.Body`, parsed.error));

@@ -59,10 +59,7 @@ const intrinsics: Record<string, Intrinsic> = {
   },
 };
 
-/**
- * Resolves all intrinsic functions in a value.
- * @param at the position in the template, for error messages
- */
+/** @param at the position in the template, for error messages */
 export function resolve(value: unknown, at: string, scope: Scope): unknown {
   if (Array.isArray(value)) return value.map((part, i) => resolve(part, `${at}[${i}]`, scope));
   if (typeof value !== "object" || value === null) return value;
@@ -86,10 +83,7 @@ function ref(name: string, at: string, scope: Scope): unknown {
   return `${functionArn(nameOfArn(behind))}:${qualifier}`;
 }
 
-/**
- * Returns the last part of the ARN of an alias or a version: the alias's name or the version's number. Returns undefined for other
- * resources.
- */
+/** Returns the last part of the ARN of an alias or a version, and undefined for other resources. */
 function qualifierOf({ Type, Properties }: TemplateResource): string | undefined {
   if (Type === "AWS::Lambda::Version") return VERSION;
   return Type === "AWS::Lambda::Alias" ? String(Properties.Name) : undefined;

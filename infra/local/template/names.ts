@@ -2,10 +2,7 @@
 import { ACCOUNT, REGION } from "../servers/address.ts";
 import type { TemplateResource } from "./resources.ts";
 
-/**
- * Returns the name of a resource: its logical id. CloudFormation would add a random suffix. The name of a bucket is in lower case, as S3
- * requires.
- */
+/** CloudFormation would add a random suffix. The name of a bucket is in lower case, as S3 requires. */
 export const physicalName = (logicalId: string, { Type }: Pick<TemplateResource, "Type">): string =>
   Type === "AWS::S3::Bucket" ? logicalId.toLowerCase() : logicalId;
 
@@ -17,10 +14,7 @@ export const functionArn = (name: string): string => arn("lambda", `function:${n
 export const keyArn = (name: string): string => arn("kms", `key/${name}`);
 export const queueArn = (name: string): string => arn("sqs", name);
 
-/**
- * Returns the last part of an ARN, which is the resource's name. For the ARN of a function's alias, returns the function's name. Returns a
- * string without colons unchanged.
- */
+/** Returns the last part of an ARN, or the function's name in the ARN of its alias. Returns a string without colons unchanged. */
 export function nameOfArn(value: string): string {
   const parts = value.split(":");
   return (parts[2] === "lambda" && parts[5] === "function" ? parts[6] : parts.at(-1)) ?? value;

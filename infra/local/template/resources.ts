@@ -1,6 +1,6 @@
 /**
- * Defines the schemas of CloudFormation templates and of the resource types that the local service runs. The schemas refuse unknown
- * properties. Otherwise the local service would ignore such properties without a warning.
+ * The schemas of CloudFormation templates and of the resource types that the local service runs. They refuse unknown properties, which the
+ * service would otherwise ignore without a warning.
  */
 import * as z from "zod/mini";
 import { logLevels } from "./log-levels.ts";

@@ -1,7 +1,4 @@
-/**
- * Reads the synthesized CloudFormation templates and returns the resources that the local service runs. Throws if a template contains
- * anything that the local service does not support.
- */
+/** Reads the synthesized templates. Throws if a template contains anything that the local service does not support. */
 import path from "node:path";
 import * as z from "zod/mini";
 import { messageOf } from "../../cli/command/error.ts";
@@ -95,7 +92,6 @@ function outputsIn(scope: Scope): { id: string; value: string; exportName: strin
   }));
 }
 
-/** Returns the resources that the local service runs. Throws a LocalError with one line for each fault. */
 function resolvedIn(scope: Scope): Resolved[] {
   const problems: string[] = [];
   const resources = Object.entries(scope.template.Resources).flatMap(([id, resource]) => {
@@ -129,10 +125,7 @@ function only<T>(kind: string, found: readonly T[]): T {
   return one;
 }
 
-/**
- * Throws if the stage or the usage plan has settings for a method that the API does not have. These settings would have no effect, so they
- * are a mistake.
- */
+/** Settings of the stage or the usage plan for a method that the API does not have would have no effect, so they are a mistake. */
 function refuseUnknownMethods({ api, stage, usagePlan }: Pick<Stack, "api" | "stage" | "usagePlan">): void {
   const ofStages = api.methods.flatMap(({ path: of, verb }) =>
     (verb === "ANY" ? ANY : [verb]).map((one) => methodSetting(of, one)),
