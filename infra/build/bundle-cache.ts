@@ -22,14 +22,14 @@ import { inOwnProcess } from "./own-process.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /**
- * The folder of all build caches. By default, it is in `node_modules`, so `npm ci` deletes it. CI sets `CI_CACHES` to the cache folder of
- * its own checkout. A test that clones the repository then copies the bundles that CI has already built from the same sources.
+ * The folder of all build caches, which `npm ci` deletes. CI sets `CI_CACHES` to the cache folder of its own checkout. A test that clones
+ * the repository then copies the bundles that CI has already built from the same sources.
  */
 export const CACHES = process.env.CI_CACHES ?? join(root, "node_modules/.cache/canvassing");
 
 const BUILD = fileURLToPath(new URL("bundle-process.ts", import.meta.url));
 
-/** The files that determine the content of the bundles. package-lock.json determines the installed packages. */
+/** package-lock.json determines the installed packages. */
 const SOURCES = ["package-lock.json", "docs/openapi.json", "docs/openapi-3.0.json", "shared", "functions", "infra"];
 
 /** Number of cached sets of bundles. A set is up to 36 MB large. Four sets are enough for switching between a few branches. */
@@ -45,8 +45,7 @@ const Bundles = z.array(z.tuple([z.string(), z.object({ bytes: z.number(), modul
 
 /**
  * Does the same as `bundle()` or `bundleShared()`, but copies the bundles from the cache if their sources have not changed. The page of the
- * API reference, with the guides and the users of `signIn`, is written after the copy. So services with different users, or with changed
- * guides, can use the same cached bundles.
+ * API reference is written after the copy, because it depends on guides and users, which are no sources of the bundles.
  * @param caches the folder of all build caches
  */
 export async function cachedBundle(
@@ -64,7 +63,7 @@ export async function cachedBundle(
   return new Map(z.parse(Bundles, JSON.parse(readFileSync(join(entry, "bundles.json"), "utf8"))));
 }
 
-/** The running builds of cache entries. If this process starts two local services at once, both wait for the same build. */
+/** If this process starts two local services at once, both wait for the same build. */
 const building = new Map<string, Promise<void>>();
 
 function built(...[entry, files, isShared]: Parameters<typeof addEntry>): Promise<void> {
@@ -87,7 +86,7 @@ async function addEntry(entry: string, files: readonly string[], isShared: boole
   removeOldEntries(join(entry, ".."), KEPT);
 }
 
-/** Sets the entry's modification time to now, because `removeOldEntries` removes the entries with the oldest times. */
+/** `removeOldEntries` removes the entries with the oldest modification times. */
 export function markUsed(entry: string): void {
   const now = new Date();
   try {
@@ -97,10 +96,7 @@ export function markUsed(entry: string): void {
   }
 }
 
-/**
- * Makes a complete entry visible by renaming its directory. Several services may start at the same time. Without the rename, one of them
- * could read an entry that another one is still writing.
- */
+/** Renames a complete entry, because several services may start at the same time and must not read an incomplete one. */
 export function publish(made: string, entry: string): void {
   try {
     renameSync(made, entry);
@@ -119,7 +115,7 @@ export function removeOldEntries(cache: string, kept: number): void {
   for (const { path } of old) rmSync(path, { recursive: true, force: true });
 }
 
-/** Returns the key of a cache entry: a hash of `settings` and of all files in `sources`, without built files and installed packages. */
+/** Returns a hash of `settings` and of all files in `sources`, without built files and installed packages. */
 export function cacheKey(settings: readonly string[], sources: readonly string[] = SOURCES): string {
   const hash = createHash("sha256");
   for (const setting of settings) hash.update(`${setting}\n`);

@@ -15,25 +15,22 @@ export interface Bundle {
 }
 
 /**
- * Maximum bytes of a bundle, because larger bundles make cold starts too slow. `table` is for functions whose only AWS client is that of
- * DynamoDB. `others` is for functions with further AWS clients.
+ * Maximum bytes of a bundle, because large bundles make cold starts slow. `table` is for functions with no other AWS client than that of
+ * DynamoDB.
  */
 export const BUNDLE_BUDGET_BYTES = { table: 365 * 1024, others: 535 * 1024 } as const;
 
 export const budgetGroup = ({ modules }: Bundle): keyof typeof BUNDLE_BUDGET_BYTES =>
   modules.some((path) => /@aws-sdk\/client-(?!dynamodb\/)/.test(path)) ? "others" : "table";
 
-/**
- * If a bundle is larger than this share of its maximum size, `shake` bundles the function again with a different bundler, to make the
- * bundle smaller. Smaller bundles stay as they are, because `shake` takes 0.1 to 0.4 s for each bundle.
- */
+/** A bundle above this share of its maximum size is made smaller by `shake`, which takes 0.1 to 0.4 s for each bundle. */
 const SHAKEN_FROM = 0.92;
 
 const isNearLimit = (made: Bundle): boolean => made.bytes > SHAKEN_FROM * BUNDLE_BUDGET_BYTES[budgetGroup(made)];
 
 /**
- * Modules that the AWS SDK imports dynamically and that the service's functions never need: event streams, and all credential providers
- * except the one for Lambda's environment variables. They are not bundled.
+ * Modules that the AWS SDK imports dynamically and that no function of the service loads: event streams, and all credential providers
+ * except the one for Lambda's environment variables.
  */
 const NEVER_LOADED =
   /^(?:@aws-sdk\/credential-provider-|@aws-sdk\/token-providers|@smithy\/credential-provider-imds|@smithy\/core\/event-streams)/;
@@ -49,10 +46,7 @@ const neverLoaded: Plugin = {
 
 const alias = { "node:http": join(root, "infra/build/node-http.ts") };
 
-/**
- * CommonJS dependencies call `require` to load modules of Node.js. An ES module has no `require`, so this code defines it at the beginning
- * of each bundle.
- */
+/** CommonJS dependencies call `require`, which an ES module does not have. */
 const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";const require=requireFrom(import.meta.url);`;
 
 const common = {
@@ -74,8 +68,7 @@ const entryPoints = (files: readonly string[]): Record<string, string> =>
   Object.fromEntries(files.map((file) => [`${file}/index`, `functions/${file}.ts`]));
 
 /**
- * Empties `outDir`, and writes the bundle `<outDir>/<file>/index.mjs` for each of `files`. If a function serves a document, also writes the
- * document beside its bundle.
+ * Empties `outDir`, and writes the bundle `<outDir>/<file>/index.mjs` for each of `files`, beside it the document that the function serves.
  * @param files paths of source files below `functions/`, without `.ts`
  * @returns the size and the modules of each bundle, by file
  */
@@ -108,10 +101,8 @@ function bundlesIn({ outputs }: Metafile): [string, Bundle][] {
 }
 
 /**
- * Does the same as `bundle()` for the local service, but writes modules that several functions import into shared files in `outDir`. This
- * takes a tenth of the processor time and of the memory that `bundle()` takes. A deployment cannot use shared files, because it uploads
- * only the function's own directory.
- * @returns the size and the modules of each function's own file, by file
+ * Does the same as `bundle()`, but writes modules that several functions import into shared files. This takes a tenth of the processor time
+ * and of the memory. A deployment cannot use shared files, because it uploads only the directory of each function.
  */
 export async function bundleShared(files: readonly string[], outDir: string): Promise<Map<string, Bundle>> {
   rmSync(outDir, { recursive: true, force: true });
@@ -141,10 +132,7 @@ function addDocuments(outDir: string): void {
 
 const Described = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
-/**
- * Returns the methods that each path allows, in capital letters. HEAD is allowed where the OpenAPI document has GET, because API Gateway
- * invokes the same function for both.
- */
+/** Returns the methods of each path in capital letters. HEAD is added to GET, because API Gateway invokes the same function for both. */
 function methodsByPath(): Record<string, string[]> {
   const { paths } = Described.parse(JSON.parse(readFileSync(OPENAPI_FILE, "utf8")));
   const methods = Object.entries(paths).map(([path, item]) => [

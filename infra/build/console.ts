@@ -9,25 +9,21 @@ import { root } from "./bundle.ts";
 import { cacheKey } from "./bundle-cache.ts";
 
 const folder = join(root, "console");
-/** The directory with the built files, which CloudFront or the local service sends to browsers. */
+/** CloudFront or the local service sends the files in this directory to browsers. */
 export const consoleDirectory = join(folder, "dist");
-/**
- * The file with the hash of the sources of the last build. It is beside `dist` and not in it, because a deployment publishes all files in
- * `dist`.
- */
+/** The hash of the sources of the last build. The file is not in `dist`, because a deployment publishes all files in `dist`. */
 const STATE = join(folder, "dist.sha256");
-/** The console imports only some files of `shared`. A build after a change of another file there takes a few seconds. */
+/** The console imports only some files of `shared`. A change of another file there also causes a build, which takes a few seconds. */
 const SOURCES = ["console", "docs/client/api.ts", "docs/client/client.ts", "package-lock.json", "shared"];
 
-/** Builds the console if needed. Returns true if it has built the console, which takes a few seconds. */
+/** Returns true if the console was built. */
 export async function buildConsole(): Promise<boolean> {
   removeLeftovers();
   const hash = cacheKey([], SOURCES);
   if (isBuilt(hash)) return false;
   const made = `${consoleDirectory}-${process.pid}`;
   await runVite(made);
-  // If another process has built the same sources meanwhile, keep its files and delete the files of this build. A browser may be loading
-  // the files of the other process.
+  // If another process has built the same sources meanwhile, keep its files, because a browser may be loading them.
   if (isBuilt(hash)) rmSync(made, { recursive: true, force: true });
   else publish(made);
   writeFileSync(STATE, hash);
@@ -35,8 +31,8 @@ export async function buildConsole(): Promise<boolean> {
 }
 
 /**
- * Builds the console into `outDir` in a process of its own, which ends with this process. Vite gets NODE_ENV=production: with the
- * NODE_ENV=test of a test run, it would bundle the larger and slower development build of React.
+ * Vite runs in a process of its own, which ends with this process. With the NODE_ENV=test of a test run, it would bundle the larger and
+ * slower development build of React.
  */
 async function runVite(outDir: string): Promise<void> {
   // If the folder cannot be written, fail here, because Vite would print a stack trace.
@@ -83,10 +79,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/**
- * Replaces `console/dist` with the directory `made`. It renames whole directories instead of copying files, so that a running service never
- * sends files of an incomplete build.
- */
+/** Renames whole directories instead of copying files, so that a running service never sends files of an incomplete build. */
 function publish(made: string): void {
   const old = `${made}-old`;
   if (existsSync(consoleDirectory)) renameSync(consoleDirectory, old);

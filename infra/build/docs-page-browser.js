@@ -84,7 +84,6 @@
   });
 
   if (signIn === undefined) return;
-  // Fetches an access token of the selected user and passes it to Swagger UI, which sends it with each request.
   at("sign-in").addEventListener("click", async () => {
     const email = at("email").value;
     const body = JSON.stringify({ email });

@@ -1,7 +1,6 @@
 /**
- * Builds the page with the API reference: one HTML document with the guides and with the script and the style of Swagger UI. The document
- * contains them compressed with gzip as base64, which takes a third of the bytes. The page's content security policy allows only two
- * scripts: Swagger UI and docs-page-browser.js.
+ * Builds the page with the API reference: one HTML document that contains the guides, and the script and style of Swagger UI as compressed
+ * base64. The page's content security policy allows only two scripts: Swagger UI and docs-page-browser.js.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -14,11 +13,11 @@ const read = (name: string): string => readFileSync(asset(`swagger-ui-dist/${nam
 
 export const SECURITY_SCHEME = "accessToken";
 
-/** The list of demo users with a button that signs the selected user in without a password. Only the page of a local service has them. */
+/** A list of demo users, with a button that signs in the selected one without a password. Only the page of a local service has it. */
 export interface LocalSignIn {
   /** The path, relative to the page, that returns an access token. */
   readonly tokenPath: string;
-  /** The e-mail addresses of the users in the list. The first user is selected. */
+  /** The e-mail addresses in the list. */
   readonly users: readonly string[];
 }
 
@@ -42,7 +41,7 @@ const guides = [
 
 const guideId = (name: string): string => `guide-${name}`;
 
-/** Returns the text of a guide without its title. Links to files that are not in the page become plain text. */
+/** Links to files that are not in the page become plain text. */
 function guideText(name: string): string {
   const text = readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), "utf8").replace(/^# .*\n/, "");
   return text.replace(/\[([^\]]+)\]\((?!https?:)([^)\s]*)\)/g, (_, words: string, target: string) => {
@@ -57,7 +56,7 @@ const LINKS = `<nav><a href="openapi.json">OpenAPI 3.1</a> <a href="openapi-3.0.
 const STYLE = `body{font-family:sans-serif}nav,.guides{max-width:1460px;margin:1em auto;padding:0 20px}nav a{margin-right:1em}
 .guides summary{cursor:pointer;padding:.4em 0;font-weight:600}.filter .operation-filter-input{width:100%}`;
 
-/** @param signIn adds the list of demo users and the sign-in button. The page of a deployment does not have them. */
+/** @param signIn undefined for the page of a deployment */
 export function docsPage(signIn?: LocalSignIn) {
   const script = read("swagger-ui-bundle.js").replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "");
   const style = `${read("swagger-ui.css").replace(/\n?\/\*# sourceMappingURL=.*?\*\//, "")}${STYLE}`;
@@ -87,10 +86,7 @@ ${LINKS}${signIn === undefined ? "" : signInMarkup(signIn)}<div id="reference"><
   return { html, contentSecurityPolicy: policy(hashes) };
 }
 
-/**
- * Returns the page's content security policy. Swagger UI needs inline styles for its layout and data URLs for its icons. The page may not
- * contact other hosts.
- */
+/** Swagger UI needs inline styles for its layout and data URLs for its icons. The page may not contact other hosts. */
 function policy(scriptHashes: readonly string[]): string {
   return [
     "default-src 'none'",
@@ -104,7 +100,7 @@ function policy(scriptHashes: readonly string[]): string {
   ].join("; ");
 }
 
-/** Writes the page beside the bundle of the function that serves it. Does nothing if `outDir` does not contain this function. */
+/** Writes the page beside the bundle of the function that serves it. Does nothing if `outDir` has no such function. */
 export function writeDocsPage(outDir: string, signIn: LocalSignIn | undefined): void {
   const page = join(outDir, "docs/page");
   if (existsSync(page)) writeFileSync(join(page, "page.json"), JSON.stringify(docsPage(signIn)));

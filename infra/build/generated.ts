@@ -5,20 +5,18 @@ import { exitCodes, optionsOf } from "../cli/command/options.ts";
 import { root } from "./bundle.ts";
 
 export interface Generated {
-  /** Absolute, or relative to the folder of the project. */
   readonly file: string;
   readonly text: string;
 }
 
 interface Generator {
-  /** The npm command. */
   readonly command: string;
   readonly generate: () => Promise<readonly Generated[]>;
-  /** Returns reasons why the generated files are not acceptable. If there are any, `--check` fails. */
+  /** Returns reasons why the generated files are not acceptable, with which `--check` fails. */
   readonly faults?: () => Promise<readonly string[]>;
 }
 
-/** Writes the files. With `--check`, only compares them and prints the faults. Returns the exit code. */
+/** Returns the exit code. */
 export async function writeGenerated(
   args: readonly string[],
   { command, generate, faults }: Generator,
@@ -66,6 +64,5 @@ export function filled(file: string, parts: Readonly<Record<string, string>>): G
   return { file, text };
 }
 
-/** A row of a table in Markdown. */
 export const row = (...cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;

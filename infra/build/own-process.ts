@@ -1,6 +1,6 @@
 /**
- * Runs a build in a process of its own that ends after the build. The bundlers and the CDK can need gigabytes of memory. The machine gets
- * this memory back only when their process ends.
+ * Runs a build in a process of its own. The bundlers and the CDK can need gigabytes of memory, which the machine gets back when the process
+ * ends.
  */
 import { fork } from "node:child_process";
 import * as z from "zod/mini";
@@ -14,8 +14,7 @@ const FromBuild = z.union([
 ]);
 
 /**
- * Runs `file` with `input` in a new process, and returns the result of its build. If this process exits or is killed, the new process ends
- * too.
+ * Returns the result of the build. If this process exits or is killed, the new process ends too.
  * @param file a module that calls `answerParent`
  * @param onStep is called when the build has ended a step
  */
@@ -40,10 +39,7 @@ export async function inOwnProcess(
   return promise.finally(end);
 }
 
-/**
- * Sends the result of `work` from a process that `inOwnProcess` has started to its parent. The parent ends this process when it has the
- * result. If this process exited by itself, the parent could lose the result.
- */
+/** Sends the result of `work` to the parent, which then ends this process. If this process exited by itself, the result could be lost. */
 export function answerParent(work: (input: unknown, onStep: (step: string) => void) => Promise<unknown>): void {
   const send = (message: z.infer<typeof FromBuild>): void => void process.send?.(message);
   process.once("disconnect", () => process.exit(1));

@@ -1,16 +1,14 @@
 /**
- * Makes a bundle smaller. It bundles the function again with Rolldown, because Rolldown removes unused declarations that esbuild keeps, for
- * example unused schemas of the AWS SDK. Rolldown reads the function's source and not esbuild's bundle, because a bundle no longer shows
- * which modules are free of side effects.
+ * Makes a bundle smaller with Rolldown, which removes unused declarations that esbuild keeps, for example unused schemas of the AWS SDK.
+ * Rolldown reads the function's source, because a bundle no longer shows which modules are free of side effects.
  */
 import { writeFileSync } from "node:fs";
 import { rolldown } from "rolldown";
 
 export interface Shaken {
   readonly cwd: string;
-  /** The source file of the function. */
   readonly input: string;
-  /** The file of the bundle, which is overwritten. */
+  /** The bundle, which is overwritten. */
   readonly file: string;
   readonly alias: Record<string, string>;
   /** Matches modules that are not bundled if they are imported dynamically. */
@@ -19,13 +17,10 @@ export interface Shaken {
   readonly limitBytes: number;
 }
 
-/**
- * Modules without side effects whose package.json lacks `"sideEffects": false`. If `robust-predicates` were not listed here, a bundle would
- * also contain its three functions that the service does not use (about 1 KB).
- */
+/** Modules without side effects whose package.json lacks `"sideEffects": false`. */
 const WITHOUT_SIDE_EFFECTS = /\/node_modules\/robust-predicates\//;
 
-/** Writes the bundle to `file`. It is one ES module that imports only modules of Node.js. Returns its size in bytes. */
+/** Returns the size of the bundle in bytes. */
 export async function shake({ cwd, input, file, alias, neverLoaded, limitBytes }: Shaken): Promise<number> {
   const build = await rolldown({
     cwd,
@@ -55,8 +50,8 @@ export async function shake({ cwd, input, file, alias, neverLoaded, limitBytes }
 }
 
 /**
- * Minifies the output of Rolldown's minifier again with SWC, which makes it 2 % smaller. SWC needs as much processor time as Rolldown, so
- * it is used only for bundles that are still too large.
+ * SWC makes the output of Rolldown's minifier 2 % smaller. It needs as much processor time as Rolldown, so only bundles that are too large
+ * get it.
  */
 async function minified(made: string): Promise<string> {
   const { minify } = await import("@swc/core");

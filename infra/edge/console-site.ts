@@ -1,10 +1,9 @@
-/** Contains what CloudFront needs to serve the console: edge functions, headers, settings and files. The local service uses them too. */
+/** What CloudFront and the local service need to serve the console: edge functions, headers, settings and files. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../build/bundle.ts";
 import { consoleDirectory } from "../build/console.ts";
 
-/** The paths that belong to the API. All other paths belong to the console. */
 export const API_PATHS = ["/api/*", "/docs", "/openapi*", "/health*"] as const;
 
 export const INDEX = "index.html";
@@ -12,16 +11,13 @@ export const CONFIG = "config.json";
 /** The folder of the files whose names contain a hash of their content. */
 export const ASSETS = "assets/";
 
-/**
- * Returns the source of a CloudFront function. If `isSecure` is false, the cookie names in the source lose the prefix `__Host-`, because
- * browsers accept cookies with this prefix only over https.
- */
+/** Without https, the cookie names lose the prefix `__Host-`, because browsers accept cookies with this prefix only over https. */
 export function edgeFunction(name: "api-request" | "page-request", isSecure: boolean): string {
   const source = readFileSync(join(root, "infra/edge", `${name}.js`), "utf8");
   return isSecure ? source : source.replaceAll('"__Host-', '"');
 }
 
-/** Returns the directory with the console's files. If the console is not built, returns a directory with a placeholder page. */
+/** If the console is not built, returns a directory with a placeholder page. */
 export function consoleFiles(): string {
   return existsSync(join(consoleDirectory, INDEX)) ? consoleDirectory : join(root, "infra/edge/placeholder");
 }
@@ -35,17 +31,16 @@ export interface Basemap {
   readonly origins: readonly string[];
 }
 
-/** The default street map. It needs no key, and all its parts come from one origin. It is grey, so coloured prospects are easy to see. */
+/** The default street map needs no key, and all its parts come from one origin. It is grey, so coloured prospects are easy to see. */
 const openFreeMap: Basemap = {
   light: "https://tiles.openfreemap.org/styles/positron",
   dark: "https://tiles.openfreemap.org/styles/dark",
   origins: [],
 };
 
-/** The value of the setting that means that there is no street map. */
 export const NO_BASEMAP = "none";
 
-/** Returns the base map for the setting `basemapStyleUrl`. The operator's own style is used on light and on dark screens. */
+/** The operator's own style is used on light and on dark screens. */
 export function basemapOf(styleUrl: string | undefined, origins: readonly string[] = []): Basemap | undefined {
   if (styleUrl === undefined) return openFreeMap;
   return styleUrl === NO_BASEMAP ? undefined : { light: styleUrl, dark: styleUrl, origins };
@@ -54,13 +49,13 @@ export function basemapOf(styleUrl: string | undefined, origins: readonly string
 export interface ConsoleSettings {
   readonly issuer: string;
   readonly basemap: Basemap | undefined;
-  /** GeoJSON lines with names. The console draws them if there is no street map, or if the street map's server does not answer. */
+  /** GeoJSON lines with names, which the console draws if there is no street map, or if the server of the street map does not answer. */
   readonly streets?: object | undefined;
   /** False removes the service worker from all devices, when they next open the console with a connection. */
   readonly offline: boolean;
 }
 
-/** Returns the content of the file config.json, which the console reads at its start. */
+/** The content of the file config.json, which the console reads at its start. */
 export const consoleConfig = ({ issuer, basemap, streets, offline }: ConsoleSettings): string =>
   JSON.stringify({
     issuer,
@@ -70,16 +65,14 @@ export const consoleConfig = ({ issuer, basemap, streets, offline }: ConsoleSett
     signIn: "/api/session/login",
   });
 
-/**
- * Returns the value of `Cache-Control` for a file. A browser may cache an asset for a year, because a changed asset has a different name.
- */
+/** A browser may cache an asset for a year, because a changed asset has a different name. */
 export const cacheControl = (path: string): string =>
   path.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache";
 
 /**
- * Returns the content security policy of the console's pages. A page may contact only its own origin, the bucket to which it uploads files,
- * and the origins of the base map. A page requires Trusted Types and allows only two policies: one for the map's worker
- * (console/src/map/worker.ts) and one for the service worker (console/src/shell/installed.ts).
+ * A page may contact only its own origin, the bucket to which it uploads files, and the origins of the base map. It requires Trusted Types
+ * and allows only two policies: one for the map's worker (console/src/map/worker.ts) and one for the service worker
+ * (console/src/shell/installed.ts).
  * @param uploadOrigin the origin of the presigned URLs
  */
 export function contentSecurityPolicy(uploadOrigin: string, basemap: Basemap | undefined): string {
@@ -103,7 +96,6 @@ export function contentSecurityPolicy(uploadOrigin: string, basemap: Basemap | u
   ].join("; ");
 }
 
-/** Headers of the console's pages in addition to the content security policy. */
 export const pageHeaders = {
   "X-Content-Type-Options": "nosniff",
   "X-Frame-Options": "DENY",

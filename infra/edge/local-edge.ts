@@ -1,7 +1,4 @@
-/**
- * Does for the local service what CloudFront does in a deployment: serves the console's files, and converts a session cookie to the header
- * that the API's authorizer reads. It runs the same edge functions as CloudFront.
- */
+/** Does for the local service what CloudFront does in a deployment: serves the console's files, and runs the same edge functions. */
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
@@ -27,7 +24,6 @@ type Headers = ReadonlyMap<string, readonly string[]>;
 
 interface PageRequest {
   readonly method: string;
-  /** The path and the query. */
   readonly target: string;
   readonly host: string | undefined;
   readonly acceptEncoding: string | undefined;
@@ -36,7 +32,6 @@ interface PageRequest {
 export interface Edge {
   /** Returns the headers with which the API receives a request. */
   readonly apiHeaders: (request: { verb: string; path: string; headers: Headers }) => Headers;
-  /** Returns true if the request is for a page or a file of the console. */
   isForConsole(request: PageRequest): boolean;
   /** Sends the response to a request for the console. Never rejects. */
   serve(request: PageRequest, response: ServerResponse): Promise<void>;
@@ -45,7 +40,7 @@ export interface Edge {
 interface Site {
   /** The URL at which a sign-in ends. */
   readonly consoleUrl: string;
-  /** The origin of the local bucket. Presigned URLs have this origin, so the console's content security policy must allow it. */
+  /** The origin of presigned URLs, which the console's content security policy must allow. */
   readonly uploadOrigin: string;
   readonly settings: ConsoleSettings;
 }
@@ -98,7 +93,7 @@ interface FileAnswer {
   readonly body: string | Buffer;
 }
 
-/** Returns a function that answers with a file, compressed if `isZipped` is true. It compresses an asset once: assets never change. */
+/** Compresses an asset once, because assets never change. */
 function answering(contentOf: (file: string) => Promise<string | Buffer | undefined>) {
   const kept = new Map<string, FileAnswer>();
   return async (file: string, isZipped: boolean): Promise<FileAnswer | undefined> => {
@@ -131,8 +126,8 @@ const mediaTypes: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the content of a file of the console. Each part of the path may contain only letters, digits, `_`, `-` and `.`, and must not
- * begin with a dot. So the path cannot leave the console's directory.
+ * Each part of the path may contain only letters, digits, `_`, `-` and `.`, and must not begin with a dot. So the path cannot leave the
+ * console's directory.
  */
 async function fileOf(file: string): Promise<Buffer | undefined> {
   if (!/^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/.test(file)) return undefined;
@@ -146,7 +141,6 @@ type Values = z.infer<typeof Values>;
 /** The part of a CloudFront event's `request` that the local service passes to an edge function and gets back from it. */
 const EdgeRequest = z.object({ method: z.string(), uri: z.string(), headers: Values, cookies: Values });
 type EdgeRequest = z.infer<typeof EdgeRequest>;
-/** The response with which an edge function can answer a request itself. */
 const EdgeResponse = z.object({
   statusCode: z.int(),
   headers: z.record(z.string(), z.object({ value: z.string() })),
@@ -155,17 +149,14 @@ const EdgeResponse = z.object({
 
 const Handler = z.custom<(event: object) => unknown>((it) => typeof it === "function");
 
-/** Loads an edge function. The returned function checks the result of each call with the schema. */
+/** The returned function checks the result of each call with the schema. */
 function loadFunction<S extends z.ZodMiniType>(source: string, result: S): (request: EdgeRequest) => z.output<S> {
   const handler = Handler.parse(runInNewContext(`${source}\nhandler;`));
   return (request) =>
     z.parse(result, handler({ context: { requestId: randomUUID() }, request, viewer: { ip: "127.0.0.1" } }));
 }
 
-/**
- * Returns a function that runs an edge function on a request, as CloudFront does, and returns the changed headers.
- * @param source the source code of the edge function
- */
+/** @param source the source code of the edge function api-request.js */
 export function apiHeaders(source: string): Edge["apiHeaders"] {
   const run = loadFunction(source, EdgeRequest);
   return (raw) => {
@@ -203,7 +194,7 @@ function cookiesOf(headers: Headers): Map<string, string[]> {
   return cookies;
 }
 
-/** Returns a header or a cookie in the form of a CloudFront event. CloudFront sets `multiValue` only if there are several values. */
+/** CloudFront sets `multiValue` only if a header or cookie has several values. */
 function several(values: readonly string[]): Values[string] {
   const [value = ""] = values;
   return values.length > 1 ? { value, multiValue: values.map((one) => ({ value: one })) } : { value };
