@@ -255,7 +255,7 @@ const components: Readonly<Record<string, unknown>> = {
 
 const partlyDone = { ...Job, changed: 100, unchanged: 0, skipped: 0, unprocessed: 140, undoableUntil: null };
 
-/** Example responses by function file: for responses without a component, and for responses that differ from their component's example. */
+/** By function file: examples of responses that have no component, or that differ from their component's example. */
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/openapi30": { openapi: "3.0.3", info: { title: "Canvassing", version: "1" }, paths: {} },

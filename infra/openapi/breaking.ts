@@ -35,15 +35,15 @@ interface Comparison {
   readonly report: (problem: string) => void;
 }
 
-/** A part of the contract that is compared: who writes it, and its name in a report. */
+/** Who writes a part of the contract, and its name in a report. */
 interface Part {
   readonly direction: Direction;
   readonly name: string;
 }
 
 /**
- * Returns one line for each breaking change. The later document must accept each request that the earlier document accepts. Clients of the
- * earlier document must understand each response and each event of the later document.
+ * The later document must accept each request that the earlier document accepts. Clients of the earlier document must understand each
+ * response and each event of the later document.
  */
 export function breakingChanges(earlier: unknown, later: unknown): string[] {
   const found = new Set<string>();
@@ -136,7 +136,7 @@ function compareSchemas(documents: Comparison, { direction, name }: Part, known:
   );
 }
 
-/** Returns the component to which a `$ref` refers. Returns any other value unchanged. */
+/** Returns the component of a `$ref`, and any other value unchanged. */
 function target({ components }: Document, value: JsonSchema): JsonSchema {
   if (typeof value.$ref !== "string") return value;
   const [, kind = "", name = ""] = /^#\/components\/([^/]+)\/(.+)$/.exec(value.$ref) ?? [];
@@ -145,16 +145,16 @@ function target({ components }: Document, value: JsonSchema): JsonSchema {
   return found;
 }
 
-/** Keywords that have no effect on clients. A release stores its OpenAPI document without these keywords. */
+/** Keywords that have no effect on clients. */
 const texts: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
 
-/** Returns the versions, paths, webhooks and components of a document, without descriptions and examples. A release records this result. */
+/** Returns the part of a document that a release records: versions, paths, webhooks and components without descriptions and examples. */
 export const contractOf = (document: object): unknown => {
   const { openapi, info, paths, webhooks, components } = Document.parse(document);
   return withoutTexts({ openapi, info, paths, webhooks, components });
 };
 
-/** Keywords whose value is a map. The keys of this map are names and not keywords, so a key `description` in it is not removed. */
+/** The keys in these keywords' values are names, so a key `description` there is no keyword and is not removed. */
 const maps: ReadonlySet<string> = new Set(["properties", "schemas", "headers", "responses", "parameters", "content"]);
 
 function withoutTexts(part: unknown, isMap = false): unknown {

@@ -1,12 +1,11 @@
 /**
- * Describes the items in the response of `GET /api/changes`. The OpenAPI 3.1 document gets one schema for each record type, so that client
- * generators for TypeScript create a discriminated union. The OpenAPI 3.0 document gets one flat schema for all record types.
+ * Describes the items in the response of `GET /api/changes`: with one schema for each record type in OpenAPI 3.1, from which generators for
+ * TypeScript make a discriminated union, and with one flat schema in OpenAPI 3.0.
  */
 import { KNOWN_VALUES, namingValues } from "#shared/open-schema.ts";
 import { ChangeType } from "#shared/sync/changes/schema.ts";
 import { isSchema, type JsonSchema } from "./portable.ts";
 
-/** The component that describes the records of each type. */
 const records = {
   prospects: "Prospect",
   notes: "Note",
@@ -17,13 +16,11 @@ const records = {
   users: "User",
 } as const satisfies Record<ChangeType, string>;
 
-/** Returns the name of the schema for the items of one record type, for example `ChangedProspect`. */
+/** For example `ChangedProspect`. */
 const itemOf = (type: ChangeType): string => `Changed${records[type]}`;
 const refTo = (name: string): string => `#/components/schemas/${name}`;
 
-/**
- * Replaces the flat schema `ChangeItem` with a `oneOf`, which contains one schema for each record type. Throws if a component is missing.
- */
+/** Replaces the flat schema `ChangeItem` with a `oneOf`. Throws if a component is missing. */
 export function withTypedItems(schemas: Readonly<Record<string, JsonSchema>>): Record<string, JsonSchema> {
   const { ChangeItem: item, ChangeType: _, ...others } = schemas;
   if (item === undefined || !isSchema(item.properties)) throw new Error("there is no component ChangeItem with fields");
@@ -52,8 +49,8 @@ const DATA = `The record as lists show it now. Its schema is ${ChangeType.option
   .join(", ")}.`;
 
 /**
- * Replaces the `oneOf` of `withTypedItems` with one flat schema, in which `data` is an object with any fields. For the `oneOf`, the
- * generators for Kotlin, Swift and Dart create a class that accepts only the last of the types.
+ * Replaces the `oneOf` with a flat schema, in which `data` is an object with any fields. From the `oneOf`, the generators for Kotlin, Swift
+ * and Dart create a class that accepts only the last of the types.
  */
 export function withFlatItems(schemas: JsonSchema): JsonSchema {
   const { ChangeItem: choice, [itemOf("prospects")]: item } = schemas;

@@ -33,10 +33,7 @@ export interface OpenApiDocument {
   readonly components: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
 }
 
-/**
- * The linter Spectral requires a contact. The document cannot name a person or an address, because each deployment has a different
- * operator.
- */
+/** The linter Spectral requires a contact. The document names no person, because each deployment has a different operator. */
 const contact = { name: "The operator of this service" };
 
 const introduction = `Prospects, territories and webhooks of canvassing teams. Every record belongs to the caller's company.
@@ -73,7 +70,7 @@ const sections: Readonly<Record<string, string>> = {
   Documentation: "This document, the page that shows it, and the health checks. None of them needs a token.",
 };
 
-/** Returns the OpenAPI 3.1 document. It imports every function of the route table. Throws if a function has no description. */
+/** Imports every function of the route table. Throws if a function has no description. */
 export async function openApiDocument(): Promise<OpenApiDocument> {
   const components = collectComponents();
   components.schema(Problem, "output");
@@ -116,10 +113,7 @@ function describe(route: Route, handler: object, components: Components): unknow
   throw new Error(`functions/${route.file}.ts: its handler has no contract, document or session`);
 }
 
-/**
- * Returns true if the handler has a contract. Only functions of `shared/http` such as `endpoint()` set the property `contract`, and its
- * value always has the type Contract.
- */
+/** Only functions of `shared/http` such as `endpoint()` set the property `contract`, and its value always has the type Contract. */
 const hasContract = (handler: object): handler is { contract: Contract } => "contract" in handler;
 
 async function handlerOf({ file }: Route): Promise<object> {

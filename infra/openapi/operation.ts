@@ -10,7 +10,7 @@ import type { JsonSchema } from "./portable.ts";
 import { problemReferences } from "./problems.ts";
 import type { Components } from "./schemas.ts";
 
-/** The description of a function that serves a public document. Such a function has no contract. */
+/** A function that serves a public document has no contract. */
 export const DocumentInfo = z.object({
   summary: z.string(),
   description: z.optional(z.string()),
@@ -22,12 +22,12 @@ export type DocumentInfo = z.infer<typeof DocumentInfo>;
 
 type Fields = Record<string, unknown>;
 
-/** Returns the operation id of a route. By default, it comes from the file: `prospects/list` becomes `prospectsList`. */
+/** By default, the operation id comes from the file: `prospects/list` becomes `prospectsList`. */
 function operationIdOf({ file, operationId }: Route): string {
   return operationId ?? file.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The sections of files and folders that do not have the name of the folder. */
+/** For files and folders whose section does not have the name of the folder. */
 const otherSections: Readonly<Record<string, string>> = {
   "api-keys": "Service accounts",
   docs: "Documentation",
@@ -40,7 +40,7 @@ const otherSections: Readonly<Record<string, string>> = {
   registrations: "Webhooks",
 };
 
-/** Returns the section of the API reference. By default, it comes from the folder: `service-accounts` becomes `Service accounts`. */
+/** By default, the section comes from the folder: `service-accounts` becomes `Service accounts`. */
 export function sectionOf({ file }: Route): string {
   const folder = at(file.split("/"), 0);
   const name = folder.charAt(0).toUpperCase() + folder.slice(1).replaceAll("-", " ");
@@ -66,10 +66,7 @@ export function documentOperation(route: Route, info: DocumentInfo, components: 
   };
 }
 
-/**
- * The description of an endpoint for the console's sign-in, refresh or sign-out. These endpoints have no contract, because they use
- * cookies, and a contract cannot describe cookies.
- */
+/** The endpoints of the console's sign-in, refresh and sign-out have no contract, because a contract cannot describe cookies. */
 export const SessionInfo = z.object({
   summary: z.string(),
   description: z.string(),
@@ -132,8 +129,8 @@ function sessionAnswer(
 }
 
 /**
- * The ids of demo records by collection, which are the example ids in the document. The local service contains these records. So a user of
- * its API reference page can send an example request and get a record. Collections that are not listed have no demo records.
+ * The example ids of the document are those of demo records, so that a user of the local API reference can send an example request and get
+ * a record.
  */
 const demoIds: Readonly<Record<string, number>> = {
   users: 139,
@@ -216,15 +213,12 @@ const keyText = (scopes: readonly Scope[] | undefined): string =>
 const disabled = (record: string): string =>
   `A ${record} of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.`;
 
-/**
- * Returns the text that says when an operation on one record responds with 404. Most operations respond with 404 for a deleted record.
- * Statuses and users are exceptions, because a DELETE only disables them.
- */
+/** Most operations respond with 404 for a deleted record. A DELETE of a status or a user only disables it. */
 const notFound = (section: string): string =>
   ({ Statuses: disabled("status"), Users: disabled("user") })[section] ??
   "A record of another company, a record that the caller may not see and a deleted record are all 404.";
 
-/** Returns true if the path contains the id of a record. If there is no such record, the response is 404. */
+/** If there is no record with an id in the path, the response is 404. */
 const isOfRecord = ({ path }: Route): boolean => /\{\w*id\}/i.test(path);
 
 function requestBody(
@@ -297,9 +291,8 @@ function success({ method, file, isRead }: Route, contract: Contract, components
 }
 
 /**
- * Returns the description of the response with the status 200 of a function that usually responds with another status. `answers.ts` has
- * an example only of the usual response. So this code passes a file name that `answers.ts` does not contain, and `success` uses the
- * example of the response's schema.
+ * Describes the status 200 of a function that usually responds with another status. `answers.ts` has an example of the usual response, so
+ * this code passes a file name that is not in `answers.ts`.
  */
 const okSuccess = (route: Route, contract: Contract, response: z.ZodMiniType, components: Components): Fields =>
   success({ ...route, file: `${route.file}?ok` }, { ...contract, response, status: 200 }, components);
@@ -307,16 +300,13 @@ const okSuccess = (route: Route, contract: Contract, response: z.ZodMiniType, co
 const Reference = z.object({ $ref: z.string() });
 const List = z.object({ items: Reference });
 
-/**
- * Returns a reference to a named schema. Throws if the schema has no name. Otherwise client generators would invent a name such as
- * `inline_object_7`.
- */
+/** Throws if a schema has no name. Otherwise client generators would invent a name such as `inline_object_7`. */
 function reference(file: string, schema: JsonSchema): JsonSchema {
   if ("$ref" in schema) return schema;
   throw new Error(`functions/${file}.ts: wrap the schema of its body or answer in named()`);
 }
 
-/** Defines the schema of a list. Its name is the name of the items' schema and `List`, for example `StatusList` for a list of `Status`. */
+/** The name is for example `StatusList` for a list of `Status`. */
 const listOf = (component: string | undefined, list: JsonSchema, components: Components): JsonSchema =>
   components.define(`${component}List`, { ...list, description: `A list of \`${component}\`.` });
 
@@ -326,10 +316,7 @@ function componentOf(schema: JsonSchema): { component: string | undefined; isLis
   return { component: reference?.$ref.split("/").at(-1), isList: list.success };
 }
 
-/**
- * Returns the error statuses that follow from the contract. 400 is always included, because API Gateway responds with 400 if it cannot read
- * a request.
- */
+/** 400 is always included, because API Gateway responds with 400 if it cannot read a request. */
 function problemStatuses(route: Route, { allow, scope, body, mayReset }: Contract): number[] {
   const { method } = route;
   return [

@@ -5,9 +5,7 @@ export type JsonSchema = { readonly [key: string]: unknown };
 export const isSchema = (value: unknown): value is JsonSchema =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/**
- * Keywords whose value is a schema, a list of schemas, or a map of schemas. No other keyword of the service's schemas contains a schema.
- */
+/** Keywords that contain schemas. No other keyword of the service's schemas does. */
 const holders: Readonly<Record<string, "one" | "list" | "map">> = {
   items: "one",
   additionalProperties: "one",
@@ -18,7 +16,7 @@ const holders: Readonly<Record<string, "one" | "list" | "map">> = {
   $defs: "map",
 };
 
-/** Applies `change` to all schemas directly inside a schema, and returns the changed schema. */
+/** Applies `change` to all schemas directly inside a schema. */
 export function withInner(schema: JsonSchema, change: (inner: JsonSchema) => JsonSchema): JsonSchema {
   const changed = (value: unknown): unknown => (isSchema(value) ? change(value) : value);
   const keywords = Object.entries(schema).map(([keyword, value]) => {
@@ -38,10 +36,7 @@ export function withInner(schema: JsonSchema, change: (inner: JsonSchema) => Jso
  */
 export const portable = (schema: JsonSchema): JsonSchema => withFormat(nullable(withInner(schema, portable)));
 
-/**
- * Changes the schema of a tuple of numbers to an array of a fixed length, because OpenAPI 3.0 and most generators do not support tuples.
- * Throws if an element of the tuple is not a number.
- */
+/** OpenAPI 3.0 and most generators do not support tuples. Throws if an element of the tuple is not a number. */
 export function tupleAsArray(schema: Record<string, unknown>): void {
   const { prefixItems } = schema;
   if (!Array.isArray(prefixItems) || !prefixItems.every((part) => isSchema(part) && part.type === "number")) {
@@ -67,9 +62,7 @@ function nullable(schema: JsonSchema): JsonSchema {
   return { ...rest, ...value, type: [value.type, "null"], ...choices };
 }
 
-/**
- * Returns the first schema of an `anyOf` that has exactly two schemas of which the second is null. Returns undefined for any other schema.
- */
+/** Returns the first schema of an `anyOf` of two schemas, if the second is null. Returns undefined for any other schema. */
 export function valueOrNull({ anyOf }: JsonSchema): JsonSchema | undefined {
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return undefined;
   const [value, other] = anyOf;

@@ -1,4 +1,4 @@
-/** Builds the error responses of the OpenAPI document: one component for each status, with headers and an example. */
+/** Builds the error responses of the OpenAPI document. */
 
 import { problemBody, problems } from "#shared/errors.ts";
 import { type Fault, ProblemCode } from "#shared/problem.ts";
@@ -34,7 +34,6 @@ const refTo = (...names: readonly (keyof typeof headers)[]) =>
 /** Error statuses that every route may return: too many requests, faults of the service, and faults of API Gateway. */
 const always = [429, 500, 502, 503, 504] as const;
 
-/** Returns references to the responses of these statuses and of the statuses in `always`. */
 export const problemReferences = (statuses: readonly number[]): Record<string, JsonSchema> =>
   Object.fromEntries(
     [...statuses, ...always].map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]),
@@ -62,7 +61,7 @@ const exampleFaults: Partial<Record<ProblemCode, readonly Fault[]>> = {
   ],
 };
 
-/** Returns one response for each error status. 405 is omitted, because it is the response to methods that the document does not contain. */
+/** 405 is omitted, because it is the response to methods that the document does not contain. */
 export function problemResponses(): Record<string, JsonSchema> {
   const codes = new Map<number, ProblemCode>(ofGateway);
   for (const code of ProblemCode.options) {
@@ -75,8 +74,7 @@ export function problemResponses(): Record<string, JsonSchema> {
 
 function response(status: number, code: ProblemCode): JsonSchema {
   const { title } = problems[code];
-  // 409 has the header Retry-After because of its code `request_in_progress`: an earlier request with the same Idempotency-Key is still
-  // running.
+  // 409 has this header for the code `request_in_progress`: an earlier request with the same Idempotency-Key is still running.
   const retry = [409, 429, 503].includes(status) ? refTo("Retry-After") : {};
   const challenge = status === 401 ? refTo("WWW-Authenticate") : {};
   const anew = status === 410 ? refTo("Location") : {};

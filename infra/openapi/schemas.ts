@@ -1,7 +1,4 @@
-/**
- * Builds the JSON Schemas of the OpenAPI document from zod schemas and from the descriptions in shared/documentation.ts. Each named schema
- * becomes a component of the document.
- */
+/** Builds the JSON Schemas of the OpenAPI document from zod schemas and their descriptions. Each named schema becomes a component. */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { type SchemaText, textOf } from "#shared/documentation.ts";
@@ -12,18 +9,14 @@ import { type JsonSchema, portable, tupleAsArray } from "./portable.ts";
 const JsonObject = z.record(z.string(), z.unknown());
 const Converted = z.looseObject({ $defs: z._default(z.record(z.string(), JsonObject), {}) });
 
-/** `input` describes the values that a client sends. `output` describes the values that a client receives. */
+/** `input` describes what a client sends, and `output` what it receives. */
 export type Direction = "input" | "output";
 
 export interface Components {
-  /**
-   * Returns a JSON Schema (version 2020-12), or a reference to a component if the schema has a name. Throws if two schemas with the same
-   * name differ.
-   */
+  /** Returns a reference to a component if the schema has a name. Throws if two schemas with the same name differ. */
   schema(source: z.ZodMiniType, direction: Direction): JsonSchema;
-  /** Adds a named schema that does not come from a zod schema. Returns a reference to the new component. */
+  /** Adds a schema that does not come from a zod schema, and returns a reference to it. */
   define(name: string, schema: JsonSchema): JsonSchema;
-  /** Returns the fields of an object schema as parameters of an operation. */
   parameters(source: z.ZodMiniType): Parameter[];
   all(): Record<string, JsonSchema>;
 }
@@ -55,8 +48,8 @@ export function collectComponents(): Components {
 }
 
 /**
- * Converts a zod schema. JSON Schema cannot express a zod transform. So the input schema describes the value before the transform, and the
- * output schema describes the value after the transform.
+ * JSON Schema cannot express a zod transform. The input schema describes the value before the transform, the output schema the value after
+ * it.
  */
 function convert(source: z.ZodMiniType, io: Direction) {
   const schemas = new Map<string, z.core.$ZodType>();
@@ -92,10 +85,7 @@ const Described = z.looseObject({ description: z.optional(z.string()) });
 const WithFields = z.looseObject({ properties: z.record(z.string(), Described) });
 const commonTexts: Readonly<Record<string, string>> = recordTexts;
 
-/**
- * Adds the descriptions of an object's fields. A field that is a `$ref` gets no description, because tools show the description of its
- * component.
- */
+/** A field that is a `$ref` gets no description, because tools show the description of its component. */
 function withTexts(shape: JsonSchema, { fields = {} }: SchemaText): JsonSchema {
   const object = WithFields.safeParse(shape).data;
   if (object === undefined) return shape;
@@ -116,7 +106,7 @@ export interface Parameter {
   readonly example?: string | number;
 }
 
-/** Matches the JSON Schema of an object with fields. It does not match a `$ref`, which has no fields. */
+/** Does not match a `$ref`, which has no fields. */
 const ObjectShape = z.looseObject({
   type: z.literal("object"),
   properties: z.record(z.string(), JsonObject),
@@ -124,11 +114,11 @@ const ObjectShape = z.looseObject({
 });
 
 /**
- * Returns the fields of an object schema as parameters. A client sends each parameter as text. If the service converts the text to a whole
- * number, the parameter has the type integer in the document, because client generators create better code for it.
+ * Returns the fields of an object schema as parameters. A client sends text. If the service converts it to a whole number, the parameter
+ * has the type integer, from which client generators create better code.
  *
- * Only a required parameter has an `example`. Swagger UI and Prism also send the examples of optional parameters, and an optional filter
- * would then hide most items of a list. The description of an optional parameter contains its example instead.
+ * Swagger UI and Prism would also send the example of an optional filter, which would then hide most items of a list. So only a required
+ * parameter has an `example`. The description of an optional one contains its example.
  */
 function parameters(source: z.ZodMiniType): Parameter[] {
   const { fields = {} } = textOf(source);

@@ -1,23 +1,17 @@
 /**
- * Compares two JSON Schemas of a value: that of the program that writes the value, and that of the program that reads it. Finds values that
- * the first schema allows and the second does not.
+ * Compares the JSON Schema of a program that writes a value with that of the program that reads it. Finds values that the first schema
+ * allows and the second does not.
  */
 import { KNOWN_VALUES } from "#shared/open-schema.ts";
 import { isSchema, type JsonSchema, typesOf } from "./portable.ts";
 
-/**
- * Says who writes and who reads a value. In a request, the client writes and the service reads. In an answer (response), the service writes
- * and the client reads.
- */
+/** In a request, the client writes and the service reads. In an answer, the service writes and the client reads. */
 export type Direction = "request" | "answer";
 
-/**
- * Receives each problem: a value that the writer's schema allows and the reader's schema does not. `place` is the path of fields to this
- * value.
- */
+/** Receives each value that the writer's schema allows and the reader's does not. `place` is the path of fields to the value. */
 export type Report = (place: string, problem: string) => void;
 
-/** One of the two schemas of a comparison. `resolve` returns the component to which a `$ref` in this schema refers. */
+/** `resolve` returns the component to which a `$ref` in this schema refers. */
 export interface Side {
   readonly schema: JsonSchema;
   readonly resolve: (reference: string) => JsonSchema;
@@ -45,7 +39,7 @@ const limits: readonly Keyword[] = [
   ["uniqueItems", different],
 ];
 
-/** The keywords that this comparison supports. Any other keyword is reported. Otherwise a difference in it would be ignored silently. */
+/** Any other keyword is reported. Otherwise a difference in it would be ignored silently. */
 const known: ReadonlySet<string> = new Set([
   ...limits.map(([keyword]) => keyword),
   ...[
@@ -66,9 +60,7 @@ const known: ReadonlySet<string> = new Set([
   ...["description", "default", "example", "examples"],
 ]);
 
-/**
- * Reports each difference by which a value of the writer's schema `written` can break a program that knows only the reader's schema `read`.
- */
+/** Reports each difference by which a value of the schema `written` can break a program that knows only the schema `read`. */
 export function compare(written: Side, read: Side, direction: Direction, report: Report): void {
   const open = new Set<string>();
 

@@ -4,9 +4,9 @@ import { withFlatItems } from "./changes.ts";
 import { isSchema, type JsonSchema, typesOf, valueOrNull, withInner } from "./portable.ts";
 
 /**
- * Returns the document as OpenAPI 3.0. Converts its schemas, and removes the examples of request and response bodies. Client generators
- * do not use examples. Validators would refuse an example that contains null in a field whose schema is a `$ref` (see `nullable`).
- * OpenAPI 3.0 has no `webhooks`. Their schemas remain, so that generators make models for receivers.
+ * Converts the schemas, and removes the examples of bodies. Client generators do not use examples, and validators would refuse an example
+ * with null in a field whose schema is a `$ref` (see `nullable`). OpenAPI 3.0 has no `webhooks`, but their schemas remain, so that
+ * generators make models for receivers.
  */
 export const asVersion30 = (document: object): object => {
   const kept = Object.entries(document).filter(([name]) => name !== "webhooks");
@@ -44,10 +44,7 @@ const keywords: ReadonlySet<string> = new Set([
   KNOWN_VALUES,
 ]);
 
-/**
- * Converts a schema to OpenAPI 3.0. Throws if the result contains a keyword that is not in `keywords`. OpenAPI 3.0 does not have all
- * keywords of version 3.1, and some of its keywords have a different meaning.
- */
+/** Throws if the result contains a keyword that is not in `keywords`, because OpenAPI 3.0 may lack it or give it another meaning. */
 function schema30(schema: JsonSchema): JsonSchema {
   // Two keywords are removed. `propertyNames` limits the names of an object's properties, and client generators ignore it. From
   // `uniqueItems`, client generators create a set. The field `permissions` of a user would then be a set in requests and a list in
@@ -60,8 +57,8 @@ function schema30(schema: JsonSchema): JsonSchema {
 }
 
 /**
- * Replaces `const` with an `enum` of one value. A boolean value is named in the description instead. From an `enum` of booleans, client
- * generators create an enumeration of strings, and the generated code for Kotlin does not compile.
+ * Replaces `const` with an `enum` of one value. A boolean is named in the description instead: from an `enum` of booleans, generators
+ * create an enumeration of strings, whose code for Kotlin does not compile.
  */
 function withoutConst({ const: value, ...schema }: JsonSchema): JsonSchema {
   if (value === undefined) return schema;
@@ -96,9 +93,8 @@ function withListedValues({ enum: values, ...schema }: JsonSchema): JsonSchema {
 }
 
 /**
- * Marks a schema that allows null with `nullable`, as OpenAPI 3.0 requires. `nullable` needs a `type` in the same schema and must not be
- * beside a `$ref`. So a `$ref` is put into `allOf`, which generators understand. Null is removed from `enum` and `default`, because some
- * generators fail if these contain null.
+ * Marks a schema that allows null with `nullable`, which needs a `type` in the same schema and must not be beside a `$ref`. So a `$ref` is
+ * put into `allOf`. Null is removed from `enum` and `default`, because some generators fail if these contain null.
  */
 function nullable(schema: JsonSchema): JsonSchema {
   const value = valueOrNull(schema);

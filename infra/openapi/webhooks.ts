@@ -1,4 +1,4 @@
-/** Describes the deliveries of each event in the OpenAPI 3.1 document: the schema of the body, and an example of a whole body. */
+/** Describes the deliveries of each event in the OpenAPI 3.1 document: the schema of the body, and an example. */
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
@@ -16,7 +16,6 @@ const CollectedEvent = named(
 
 explain([CollectedEvent], () => ({ fields: { id: "Id of the event.", data: "As in the `data` of a delivery." } }));
 
-/** `prospect.status_changed` becomes `ProspectStatusChanged`. */
 const titleOf = (event: EventName): string =>
   event.replace(/(?:^|[._])(\w)/g, (_, letter: string) => letter.toUpperCase());
 
@@ -59,7 +58,7 @@ function descriptionOf(event: EventName): string {
   return description;
 }
 
-/** Returns a body as the service sends it: the sample of an event. Only the body of `webhook.test` has the field `test`. */
+/** Only the body of `webhook.test` has the field `test`. */
 function example(event: EventName): unknown {
   const isTest = event === "webhook.test";
   const { user, times, territory } = records;
@@ -85,7 +84,6 @@ const answered = {
 /** The schemas are created only once, because a name must not belong to two schemas. */
 const bodies = EventName.options.map((event) => [event, bodySchema(event)] as const);
 
-/** Returns a path item for each event, by the event's name. */
 export const webhooks = (components: Components): Record<string, unknown> =>
   Object.fromEntries(
     bodies.map(([event, body]) => {

@@ -1,4 +1,4 @@
-/** Divides the concurrency of an AWS account between the functions. The preset `small` is for a new account and reserves nothing. */
+/** Divides the concurrency of an AWS account between the functions. */
 import { CHANGES_AT_ONCE } from "#shared/jobs/job.ts";
 import * as limits from "#shared/limits.ts";
 import type { Throttle } from "../routes/route.ts";
@@ -12,12 +12,12 @@ const UNRESERVED = 100;
 /** The default memory in MB. It also determines the share of a processor: 1 769 MB are a whole one. */
 export const MEMORY_MB = 1024;
 
-/** Lambda collects changes for this time, so many writes cause one flush. Reads are exact meanwhile: they also read unflushed entries. */
+/** Lambda collects changes for this time, so many writes cause one flush. Reads also use unflushed entries. */
 export const FLUSH_WINDOW_SECONDS = 10;
 
 export interface Capacity {
   readonly accountConcurrency: number;
-  /** The throttle of all requests together. API Gateway responds to further requests with 429, without invoking a function. */
+  /** The throttle of all requests together. API Gateway refuses further requests without invoking a function. */
   readonly requests: Throttle;
   /** The throttle of each company. Without it, one company could use the whole throttle of all requests. */
   readonly company: Throttle;
@@ -27,10 +27,10 @@ export interface Capacity {
   readonly jobs: number;
   /** Records that an import or bulk job changes at the same time. */
   readonly changesAtOnce: number;
-  /** Reserved executions by function file. No other function can use them, and the function cannot use more. Empty for a small account. */
+  /** Reserved executions by function file. No other function can use them, and the function cannot use more. */
   readonly reserved: Readonly<Partial<Record<string, number>>>;
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
-  /** The provisioned concurrency of functions, by file: the number of environments that Lambda keeps ready. */
+  /** The number of environments that Lambda keeps ready (provisioned concurrency), by function file. */
   readonly provisioned: Readonly<Partial<Record<string, number>>>;
   /** True if `streamThrottle` limits each company. */
   readonly limitsStreams: boolean;
@@ -42,12 +42,11 @@ type Plan = Pick<Capacity, "accountConcurrency" | "requests" | "deliverySenders"
 const plans: Record<Preset, Plan> = {
   /**
    * A new account has 10 concurrent executions and may reserve none. Senders and jobs use at most eight of them. The functions that read
-   * the stream could use `STREAM_EXECUTIONS` more, so a job changes few records at a time (`changesAtOnceWith`).
+   * the stream may need `STREAM_EXECUTIONS` more, so a job changes few records at a time.
    */
   small: {
     accountConcurrency: 10,
-    // The account's ten concurrent executions, of 100 ms each, handle 100 requests per second. If API Gateway accepted more, Lambda would
-    // refuse them, and API Gateway would answer 500 instead of 429.
+    // The ten executions, of 100 ms each, handle 100 requests per second. Lambda would refuse more, and API Gateway would answer 500.
     requests: { perSecond: 100, burst: 200 },
     deliverySenders: 2,
     jobs: 2,
@@ -62,8 +61,7 @@ const plans: Record<Preset, Plan> = {
   },
   /**
    * `publish` and `flush` need one execution for each shard of the stream, and 20 shards accept about 20 000 writes per second. The
-   * authorizer takes 20 ms once a minute for each caller, so 50 executions are enough for 2 500 callers in the same second. The
-   * reservations for exports and imports are only upper limits.
+   * authorizer takes 20 ms once a minute for each caller, so 50 executions are enough for 2 500 callers in the same second.
    */
   production: {
     accountConcurrency: 1_000,
@@ -86,19 +84,15 @@ const plans: Record<Preset, Plan> = {
   },
 };
 
-/** Imports, exports and bulk jobs, each with its own queue. */
 const KINDS_OF_JOBS = 3;
 /** Executions that senders and jobs must leave for API requests. */
 const FOR_REQUESTS = 2;
-/**
- * Lambda runs the publisher and the index flush once for each shard of the stream. The stream of a new on-demand table has about four
- * shards, one for each partition.
- */
+/** The publisher and the index flush run once for each shard. A new on-demand table has about four shards, one for each partition. */
 const STREAM_EXECUTIONS = 2 * 4;
 
 /**
- * Returns how many records a job changes at the same time. The number is small if few executions are left for the functions that read the
- * stream, so that these functions are idle most of the time. Lambda cannot limit them in an account that can reserve nothing.
+ * If few executions are left for the functions that read the stream, a job changes few records at the same time, so that these functions
+ * are mostly idle. Lambda cannot limit them in an account that can reserve nothing.
  */
 const changesAtOnceWith = (left: number): number =>
   Math.max(1, Math.floor(CHANGES_AT_ONCE * Math.min(1, left / STREAM_EXECUTIONS)));
@@ -116,8 +110,8 @@ const BURST_SECONDS = 2;
 
 /**
  * Returns the throttle of one company for a method with a streamed response. A client that reads no bytes keeps an execution busy for
- * `limits.readerMs`. The burst and the requests that the rate allows in this time are together `READERS_SHARE` of the concurrency. Returns
- * undefined for the preset `small`: a third of its ten executions would allow only one request in three seconds.
+ * `limits.readerMs`. The burst and the requests that the rate allows in this time are together `READERS_SHARE` of the concurrency. With the
+ * preset `small`, a third of the ten executions would allow only one request in three seconds, so there is no throttle.
  */
 export function streamThrottle(capacity: Capacity, file: string): Throttle | undefined {
   const { accountConcurrency, reserved, provisioned, limitsStreams } = capacity;
@@ -128,8 +122,8 @@ export function streamThrottle(capacity: Capacity, file: string): Throttle | und
 }
 
 /**
- * The functions for which a rep most often waits until a new environment starts, according to `npm run cost`. Reps use the map and status
- * changes every minute, so Lambda keeps the environments of those functions without provisioned concurrency.
+ * The functions for which a rep most often waits for a start, according to `npm run cost`. Reps use the map and status changes every
+ * minute, so Lambda keeps the environments of those functions without provisioned concurrency.
  */
 export const PROVISIONED = ["prospects/list", "prospects/get", "prospects/create"] as const;
 
@@ -142,10 +136,7 @@ export interface CapacityChoice {
   readonly warmEnvironments?: number | undefined;
 }
 
-/**
- * Throws an error, which begins with the context key to correct, if Lambda would refuse the reserved concurrency, if the background
- * functions would leave too little for API requests, or if `companyRate` is above the rate for all companies.
- */
+/** Throws an error that names the context key to correct. */
 export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
@@ -193,10 +184,7 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
 const sumOf = (executions: Capacity["reserved"]): number =>
   Object.values(executions).reduce<number>((total, one = 0) => total + one, 0);
 
-/**
- * Throws if reserved and provisioned concurrency, which Lambda takes from the unreserved executions of the account, leave fewer than
- * `UNRESERVED`. The message names the setting that causes the excess.
- */
+/** Throws if reserved and provisioned concurrency leave fewer than `UNRESERVED` executions. Names the setting that causes this. */
 function assertUnreserved(
   given: CapacityChoice,
   account: number,

@@ -1,4 +1,4 @@
-/** Reads the settings of a deployment from the CDK context. Each error message contains the wrong context key. */
+/** Reads the settings of a deployment from the CDK context. */
 import * as z from "zod/mini";
 import { nearestOf } from "#shared/nearest.ts";
 import { type Basemap, basemapOf } from "../edge/console-site.ts";
@@ -8,7 +8,6 @@ import { type Place, placeFaults } from "./place.ts";
 import { type BackupPlan, backupPlanOf, type Retention } from "./retention.ts";
 import { ruleFaults } from "./rules.ts";
 
-/** The settings that the stacks use unchanged. `context.ts` describes each of them. */
 type Unchanged = Pick<
   Settings,
   | ("stage" | "issuer" | "jwksUri" | "audience" | "webhookUrlPolicy" | "timeScale")
@@ -18,29 +17,23 @@ type Unchanged = Pick<
 export interface DeployConfig extends Readonly<Unchanged> {
   /** The sender in SES. Without it, Cognito itself sends the mails, at most about 50 per day for an account. */
   readonly mail?: { readonly from: string; readonly sesIdentity: string } | undefined;
-  /** Resources of an earlier deployment that the stacks use instead of creating new ones. */
   readonly adopted?: Adopted | undefined;
-  /** The table that the service uses instead of the data stack's table. */
   readonly activeTable?: ActiveTable | undefined;
-  /** How long AWS Backup keeps copies of the table. Undefined if it makes none. */
   readonly backup?: BackupPlan | undefined;
-  /** With `canary`, a new version of a function gets a tenth of the invocations for five minutes. */
   readonly rollout: "canary" | "at-once";
   readonly capacity: Capacity;
-  /** True if a web ACL (AWS WAF) checks each request before API Gateway receives it. */
   readonly webAcl?: boolean | undefined;
   readonly retention: Retention;
   readonly watch: Watch;
-  /** The console in the browser. If it is undefined, the deployment serves only the API. */
+  /** If it is undefined, the deployment serves only the API. */
   readonly console?: Console | undefined;
-  /** The API's own domain name. If it is undefined, clients use API Gateway's URL, which contains the id of the API. */
+  /** If it is undefined, clients use API Gateway's URL, which contains the id of the API. */
   readonly domain?: Domain | undefined;
 }
 
 export interface Watch {
   /** The address of the runbook, which the description of each alarm contains. */
   readonly runbook: string;
-  /** True if a scheduled function runs the smoke test. */
   readonly canary: boolean;
 }
 
@@ -49,26 +42,18 @@ export interface Console {
   readonly localUrl?: string | undefined;
   /** The console's client id at an external issuer. If it is undefined, the stack creates a client in its user pool. */
   readonly clientId?: string | undefined;
-  /** The SSM parameter with the client's secret. Undefined if the client has no secret. */
   readonly secretParameter?: string | undefined;
-  /** The scopes that the console requests in addition to `openid`. */
   readonly scope?: string | undefined;
-  /**
-   * True if the stack creates the sign-in pages of an adopted user pool, false if it already has some. Undefined without an adopted pool.
-   */
+  /** True if the stack creates the sign-in pages of an adopted user pool. Undefined without an adopted pool. */
   readonly signInPages?: boolean | undefined;
   readonly basemap?: Basemap | undefined;
-  /** False if the console has no service worker. */
   readonly offline?: boolean | undefined;
-  /** The certificate must be in us-east-1. Without a domain, the console has a host name of CloudFront. */
   readonly domain?: { readonly name: string; readonly certificate: string } | undefined;
 }
 
 export interface Domain {
   readonly name: string;
-  /** The ARN of the ACM certificate. It must be in the region of the deployment. */
   readonly certificate: string;
-  /** The first path segment of all URLs, without slashes. Without it, the API uses the whole domain. */
   readonly basePath?: string | undefined;
   /** True if the API is also available at API Gateway's own URL. */
   readonly keepsDefaultEndpoint: boolean;
@@ -94,8 +79,8 @@ export interface Adopted {
 export const CDK_KEY = /[:/]|^(?:acknowledged-issue-numbers|cli-telemetry)$/;
 
 /**
- * Throws an error with each unknown context key and each invalid value. If a mistyped `table` were ignored, the deployment would begin with
- * an empty table. If the region or the account in `place` is known, a resource in another one is an error too.
+ * Throws an error with each unknown key and each invalid value. If a mistyped `table` were ignored, the deployment would begin with an
+ * empty table. If the region or the account in `place` is known, a resource in another one is an error too.
  */
 export function readConfig(context: Readonly<Record<string, unknown>>, place: Place = {}): DeployConfig {
   const known = new Set(Object.keys(Context.shape));

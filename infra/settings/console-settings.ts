@@ -1,8 +1,8 @@
-/** Defines the settings of the console, which are a topic of `context.ts`. */
+/** The settings of the console, a topic of `context.ts`. */
 import * as z from "zod/mini";
 import { BasemapOrigins, BasemapStyleUrl, DOMAIN_NAME, FLAG, Flag, matching, settingTexts } from "./values.ts";
 
-/** An operator may have set the secret itself instead of its name, so this error message does not repeat the value. */
+/** An operator may have set the secret itself instead of its name, so the error message does not repeat the value. */
 const PARAMETER = "must be the name of a parameter: /canvassing/console-secret";
 
 export const consoleSettings = {

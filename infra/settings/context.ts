@@ -19,7 +19,6 @@ export const AllowedOrigins = z._default(OriginsOrAll, []);
 export const MAIL_FROM = /^(?:[^<>\r\n"]+ <[^\s<>@]+@([^\s<>@]+)>|[^\s<>@]+@([^\s<>@]+))$/;
 export const SES_IDENTITY = /^arn:aws[a-z-]*:ses:[a-z0-9-]+:\d{12}:identity\/(\S+)$/;
 
-/** The ARN of a stream contains the name of the table. */
 export const TABLE_STREAM = /^(arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/([\w.-]{3,255}))\/stream\/[0-9T:.-]+$/;
 
 export const TableStream = matching(TABLE_STREAM, "the ARN of a table's stream");

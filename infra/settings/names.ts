@@ -8,10 +8,9 @@ const STACK_NAME = "Canvassing";
  */
 export const STAGE_NAME = /^(?!(?:.*-)?data$)[a-z][a-z0-9-]{0,18}[a-z0-9]$/;
 
-/** Describes the names that `STAGE_NAME` matches, for error messages. */
 export const STAGE = "2 to 20 lower-case letters, digits and hyphens, such as test";
 
-/** Returns the name of the service stack. Without a stage, the name has no suffix. */
+/** Without a stage, the name has no suffix. */
 export const stackNameOf = (stage: string | undefined): string =>
   stage === undefined ? STACK_NAME : `${STACK_NAME}-${stage}`;
 

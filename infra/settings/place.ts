@@ -13,13 +13,13 @@ const ARN = /^arn:[^:]+:[^:]+:([^:]+):(\d{12}):/;
 const POOL_ID = /^([\w-]+)_/;
 
 /**
- * Says for each setting whether AWS requires its resource in the deployment's region and account. `sesIdentity` is not among them, because
- * Cognito can also use an SES identity of another region.
+ * Whether AWS requires the resource in the deployment's region and account. `sesIdentity` is not among the settings, because Cognito can
+ * also use an SES identity of another region.
  */
 const rules = {
   // API Gateway uses only certificates of its own region and account.
   certificate: { region: true, account: true },
-  // CloudFront uses only certificates in us-east-1. The schema of the setting requires this region.
+  // The schema of the setting requires us-east-1, because CloudFront uses no other certificates.
   consoleCertificate: { region: false, account: true },
   // KMS does not decrypt with a key of another region. The policy of a key may allow its use by another account.
   secretsKey: { region: true, account: false },

@@ -16,9 +16,7 @@ export const prices = {
     gbSecond: 0.0000133334,
     /** A GB-second for which Lambda keeps a provisioned environment ready. It is paid even if no request arrives. */
     provisionedGbSecond: 0.0000033334,
-    /**
-     * A GB-second for which a request runs in a provisioned environment. It is paid in addition to the price of provisioned concurrency.
-     */
+    /** A GB-second for which a request runs in a provisioned environment. It is paid in addition to `provisionedGbSecond`. */
     gbSecondOnProvisioned: 0.0000097222 * 0.8,
   },
   dynamoDb: {
@@ -43,10 +41,7 @@ export const prices = {
   sqs: { request: 0.4 / MILLION },
   kms: { keyMonth: 1, request: 0.03 / 10_000 },
   waf: { aclMonth: 5, ruleMonth: 1, request: 0.6 / MILLION },
-  /**
-   * A monthly active user of a user pool with the plan Essentials: a user who signs in or refreshes a token in the month. The first 10 000
-   * users are free.
-   */
+  /** A user who signs in or refreshes a token in the month, with the plan Essentials. The first 10 000 users are free. */
   cognito: { activeUserMonth: 0.015, freeUsers: 10_000 },
   rds: {
     /** An hour of db.t4g.medium with PostgreSQL, Multi-AZ with one standby. */

@@ -43,18 +43,17 @@ interface Choice {
   readonly backupMonthlyDays?: number | undefined;
 }
 
-/** Returns undefined if the settings create no copies. */
 export function backupPlanOf({ preset, backupDailyDays, backupMonthlyDays }: Choice): BackupPlan | undefined {
   const { dailyDays, monthlyDays } = defaults[preset];
   const plan = { dailyDays: backupDailyDays ?? dailyDays, monthlyDays: backupMonthlyDays ?? monthlyDays };
   return plan.dailyDays + plan.monthlyDays === 0 ? undefined : plan;
 }
 
-/** JSON in the output `Retention` of the service stack. `npm run company` computes with it how long copies of an erased company remain. */
+/** The output `Retention` of the service stack. `npm run company` computes with it how long copies of an erased company remain. */
 const DeployedRetention = z.object({
   logDays: z.int(),
   recoveryDays: z.int(),
-  /** The number of days for which AWS Backup keeps its longest-lived copy. It is 0 without such copies. */
+  /** Days for which AWS Backup keeps its longest-lived copy. 0 without such copies. */
   backupDays: z.int(),
 });
 export type DeployedRetention = z.infer<typeof DeployedRetention>;

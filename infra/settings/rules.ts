@@ -3,7 +3,7 @@ import { MAIL_FROM, SES_IDENTITY, type Settings } from "./context.ts";
 
 type Key = keyof Settings;
 
-/** Returns the fault as a text that begins with the key to correct. A result that is no text means that there is no fault. */
+/** Returns the fault as a text that begins with the key to correct. Any other result means that there is no fault. */
 type Rule = (settings: Settings) => string | boolean | undefined;
 
 const neededWith =
@@ -11,7 +11,7 @@ const neededWith =
   (settings) =>
     settings[given] !== undefined && settings[missing] === undefined && `${missing}: needed with ${given}${why}`;
 
-/** Returns a rule for a setting `key` that has no effect without the setting `base`. */
+/** For a setting `key` that has no effect without the setting `base`. */
 const needs =
   (base: Key) =>
   (key: Key): Rule =>
@@ -85,7 +85,7 @@ function withHttps(key: "issuer" | "jwksUri"): Rule {
     `${key}: must begin with https:// unless webhookUrlPolicy is local`;
 }
 
-/** Returns a fault if SES refuses the sender. SES accepts a verified address, and all addresses of a verified domain or its subdomains. */
+/** SES accepts a verified address, and all addresses of a verified domain or its subdomains. */
 function knownSender({ mailFrom = "", sesIdentity = "" }: Settings): string | false {
   const [, named, bare = named] = MAIL_FROM.exec(mailFrom.toLowerCase()) ?? [];
   const [, verified] = SES_IDENTITY.exec(sesIdentity.toLowerCase()) ?? [];

@@ -10,8 +10,8 @@ const FILE = "settings.json";
 const Settings = z.record(z.string(), z.unknown());
 
 /**
- * Returns the configuration from the file in `directory`, if there is one, and from the CDK context. If both have a key, the value of the
- * context is used. Throws an error with a line for each fault, which names the file or the context key.
+ * If both the file and the CDK context have a key, the value of the context is used. Each line of an error names the file or the context
+ * key.
  */
 export function readDeployment(
   directory: string,

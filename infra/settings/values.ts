@@ -7,7 +7,7 @@ export interface SettingTexts {
   readonly description: string;
   /** The behavior if the key is not set. It is required if the schema has no default value. */
   readonly default?: string;
-  /** What the setting changes for users and operators. Also says what happens if an existing deployment changes the value. */
+  /** What the setting changes for users and operators, and what happens if an existing deployment changes the value. */
   readonly effect: string;
   /** By default, the setting costs nothing. */
   readonly cost?: string;
@@ -38,7 +38,6 @@ export const List = z.pipe(
   ),
 );
 
-/** Describes an origin, for error messages. */
 const ORIGIN = "an origin such as https://app.example.com";
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
@@ -51,12 +50,11 @@ export const OriginsOrAll = z.pipe(
 
 const STYLE = `a URL that begins with http:// or https://, or ${NO_BASEMAP}`;
 
-/** The URL of a style of the map, or `none`. */
 export const BasemapStyleUrl = z.optional(
   z
     .string(must(STYLE))
     .check(z.refine((text) => text === NO_BASEMAP || z.safeParse(HttpUrl, text).success, must(STYLE))),
 );
 
-/** Origins of tiles and icons of the map. A wildcard would weaken the content security policy, so it is refused. */
+/** A wildcard is refused, because it would weaken the content security policy. */
 export const BasemapOrigins = z.optional(z.pipe(List, z.array(z.string().check(z.refine(isOrigin, must(ORIGIN))))));
