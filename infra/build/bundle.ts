@@ -15,8 +15,7 @@ export interface Bundle {
 }
 
 /**
- * Maximum bytes of a bundle, because large bundles make cold starts slow. `table` is for functions with no other AWS client than that of
- * DynamoDB.
+ * Maximum bytes of a bundle. Larger bundles make cold starts too slow. `table` is for functions whose only AWS client is that of DynamoDB.
  */
 export const BUNDLE_BUDGET_BYTES = { table: 365 * 1024, others: 535 * 1024 } as const;
 
@@ -68,7 +67,8 @@ const entryPoints = (files: readonly string[]): Record<string, string> =>
   Object.fromEntries(files.map((file) => [`${file}/index`, `functions/${file}.ts`]));
 
 /**
- * Empties `outDir`, and writes the bundle `<outDir>/<file>/index.mjs` for each of `files`, beside it the document that the function serves.
+ * Empties `outDir`, and writes the bundle `<outDir>/<file>/index.mjs` for each of `files`. If a function serves a document, the document is
+ * beside its bundle.
  * @param files paths of source files below `functions/`, without `.ts`
  * @returns the size and the modules of each bundle, by file
  */

@@ -8,7 +8,7 @@ import { rolldown } from "rolldown";
 export interface Shaken {
   readonly cwd: string;
   readonly input: string;
-  /** The bundle, which is overwritten. */
+  /** The file of the bundle, which is overwritten. */
   readonly file: string;
   readonly alias: Record<string, string>;
   /** Matches modules that are not bundled if they are imported dynamically. */

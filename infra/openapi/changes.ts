@@ -16,11 +16,11 @@ const records = {
   users: "User",
 } as const satisfies Record<ChangeType, string>;
 
-/** For example `ChangedProspect`. */
+/** Returns the name of the schema for one record type, for example `ChangedProspect`. */
 const itemOf = (type: ChangeType): string => `Changed${records[type]}`;
 const refTo = (name: string): string => `#/components/schemas/${name}`;
 
-/** Replaces the flat schema `ChangeItem` with a `oneOf`. Throws if a component is missing. */
+/** Replaces the flat schema `ChangeItem` with a `oneOf` of one schema for each record type. Throws if a component is missing. */
 export function withTypedItems(schemas: Readonly<Record<string, JsonSchema>>): Record<string, JsonSchema> {
   const { ChangeItem: item, ChangeType: _, ...others } = schemas;
   if (item === undefined || !isSchema(item.properties)) throw new Error("there is no component ChangeItem with fields");

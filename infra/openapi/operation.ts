@@ -10,7 +10,7 @@ import type { JsonSchema } from "./portable.ts";
 import { problemReferences } from "./problems.ts";
 import type { Components } from "./schemas.ts";
 
-/** A function that serves a public document has no contract. */
+/** Describes a function that serves a public document. Such a function has no contract. */
 export const DocumentInfo = z.object({
   summary: z.string(),
   description: z.optional(z.string()),
@@ -27,7 +27,7 @@ function operationIdOf({ file, operationId }: Route): string {
   return operationId ?? file.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** For files and folders whose section does not have the name of the folder. */
+/** The sections of files and folders that do not have the name of the folder. */
 const otherSections: Readonly<Record<string, string>> = {
   "api-keys": "Service accounts",
   docs: "Documentation",
@@ -218,7 +218,7 @@ const notFound = (section: string): string =>
   ({ Statuses: disabled("status"), Users: disabled("user") })[section] ??
   "A record of another company, a record that the caller may not see and a deleted record are all 404.";
 
-/** If there is no record with an id in the path, the response is 404. */
+/** True if the path contains the id of a record. If there is no such record, the response is 404. */
 const isOfRecord = ({ path }: Route): boolean => /\{\w*id\}/i.test(path);
 
 function requestBody(
@@ -291,8 +291,8 @@ function success({ method, file, isRead }: Route, contract: Contract, components
 }
 
 /**
- * Describes the status 200 of a function that usually responds with another status. `answers.ts` has an example of the usual response, so
- * this code passes a file name that is not in `answers.ts`.
+ * Describes the status 200 of a function that usually responds with another status. `answers.ts` has an example only of the usual response,
+ * so this code passes a file name that is not there. The example is then that of the response's schema.
  */
 const okSuccess = (route: Route, contract: Contract, response: z.ZodMiniType, components: Components): Fields =>
   success({ ...route, file: `${route.file}?ok` }, { ...contract, response, status: 200 }, components);

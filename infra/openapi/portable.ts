@@ -36,7 +36,7 @@ export function withInner(schema: JsonSchema, change: (inner: JsonSchema) => Jso
  */
 export const portable = (schema: JsonSchema): JsonSchema => withFormat(nullable(withInner(schema, portable)));
 
-/** OpenAPI 3.0 and most generators do not support tuples. Throws if an element of the tuple is not a number. */
+/** Changes a tuple of numbers to an array, because OpenAPI 3.0 and most generators do not support tuples. Throws for other tuples. */
 export function tupleAsArray(schema: Record<string, unknown>): void {
   const { prefixItems } = schema;
   if (!Array.isArray(prefixItems) || !prefixItems.every((part) => isSchema(part) && part.type === "number")) {

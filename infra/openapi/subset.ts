@@ -39,7 +39,7 @@ const limits: readonly Keyword[] = [
   ["uniqueItems", different],
 ];
 
-/** Any other keyword is reported. Otherwise a difference in it would be ignored silently. */
+/** The comparison reports any other keyword, because it would not notice a difference in its value. */
 const known: ReadonlySet<string> = new Set([
   ...limits.map(([keyword]) => keyword),
   ...[

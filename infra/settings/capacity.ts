@@ -84,6 +84,7 @@ const plans: Record<Preset, Plan> = {
   },
 };
 
+/** Imports, exports and bulk jobs. */
 const KINDS_OF_JOBS = 3;
 /** Executions that senders and jobs must leave for API requests. */
 const FOR_REQUESTS = 2;

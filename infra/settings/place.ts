@@ -13,8 +13,8 @@ const ARN = /^arn:[^:]+:[^:]+:([^:]+):(\d{12}):/;
 const POOL_ID = /^([\w-]+)_/;
 
 /**
- * Whether AWS requires the resource in the deployment's region and account. `sesIdentity` is not among the settings, because Cognito can
- * also use an SES identity of another region.
+ * For each setting: whether AWS requires the resource to be in the deployment's region and account. `sesIdentity` is not in the list,
+ * because Cognito can also use an SES identity of another region.
  */
 const rules = {
   // API Gateway uses only certificates of its own region and account.

@@ -11,7 +11,7 @@ const neededWith =
   (settings) =>
     settings[given] !== undefined && settings[missing] === undefined && `${missing}: needed with ${given}${why}`;
 
-/** For a setting `key` that has no effect without the setting `base`. */
+/** Returns the rule for a setting `key` that has no effect without the setting `base`. */
 const needs =
   (base: Key) =>
   (key: Key): Rule =>

@@ -67,8 +67,8 @@ export async function loadSynthetic(target: DemoTarget, count: number): Promise<
     indexed.push(...(await loadProspects(context, company, Math.min(CHUNK, count - done), random)).indexed);
   }
   await addImported(context, company.id, indexed);
-  // `addImported` adds all index entries in one transaction. DynamoDB limits its size, so it contains no facts of these prospects. Record
-  // that the facts of the company are complete only from now on.
+  // `addImported` adds all index entries in one transaction. DynamoDB limits the size of a transaction, so this one contains no facts of
+  // the prospects. Record that the facts of the company are complete only from now on.
   await context.table.transact([countingBegins(company.id, context.clock.now())]);
 }
 
@@ -138,7 +138,7 @@ async function loadProspects(
   return { indexed, facts };
 }
 
-/** Assigns one territory to each rep. The others are not assigned. */
+/** Each rep gets one territory. All other territories are unassigned. */
 async function loadTerritories(context: ApiContext, company: DemoCompany): Promise<void> {
   const now = iso(context.clock.now());
   for (const [index, { name, corners }] of company.city.neighbourhoods.entries()) {
@@ -155,7 +155,7 @@ async function loadTerritories(context: ApiContext, company: DemoCompany): Promi
   }
 }
 
-/** Depends only on the e-mail address, so a user's tokens stay valid after the demo data is created again. */
+/** The subject depends only on the e-mail address, so a user's tokens stay valid after the demo data is created again. */
 function demoSubject(email: string): string {
   const hex = createHash("sha256").update(email).digest("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -15,8 +15,8 @@ import { callerOf, operationOf } from "./caller.ts";
 import { statementsByFunction } from "./policies.ts";
 
 /**
- * `patterns` are those of the partition keys that a policy statement allows. A statement without the condition `dynamodb:LeadingKeys`
- * allows no key here, although IAM would allow all keys: each statement about the table must name its keys.
+ * `patterns` match the partition keys that a policy statement allows. A statement without the condition `dynamodb:LeadingKeys` allows no
+ * key in the local service, although IAM would allow all keys: each statement about the table must name its keys.
  */
 interface Grant {
   readonly actions: ReadonlySet<string>;

@@ -12,7 +12,7 @@ const methods = {
   fatal: "FATAL",
 } as const satisfies Record<string, LogLevel>;
 
-/** Methods below the level `least` then write nothing. `requestId` returns the id of the current invocation. */
+/** Methods below the level `least` write nothing. `requestId` returns the id of the current invocation. */
 export function replaceConsole(
   least: LogLevel,
   requestId: () => string | undefined,

@@ -4,7 +4,7 @@ import { type FunctionSpec, isQueue, type Mapping, type Stack, servesRequests } 
 import { createFunction, type LocalFunction } from "./function.ts";
 import type { FunctionHost } from "./pool.ts";
 
-/** By the source of a function's invocations. Each environment is a thread with about 30 MB of memory. */
+/** Maximum number of environments of a function, by the source of its invocations. Each is a thread with about 30 MB of memory. */
 const MAX_ENVIRONMENTS = { api: 4, events: 2, queue: 10 } as const;
 
 export const createFunctions = (

@@ -10,9 +10,9 @@ import { LocalError } from "./error.ts";
 
 /** Time in milliseconds within which a client must send its whole request. API Gateway has the same limit. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Longer than clients reuse an idle connection. Otherwise the server could close a connection just when a client sends on it. */
+/** Clients reuse an idle connection for a shorter time. So the server closes no connection on which a client is just sending. */
 const KEEP_ALIVE_MS = 65_000;
-/** Larger than API Gateway's limit, so that tests can send a huge token to the authorizer function. */
+/** This is more than API Gateway accepts, so that tests can send a huge token to the authorizer function. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 /** When the service stops, running requests have this many milliseconds to finish. */
 const DRAIN_MS = 3_000;

@@ -27,7 +27,7 @@ export interface Driver<Batch> {
   process(batch: Batch, signal: AbortSignal): Promise<void>;
 }
 
-/** Maximum wait after a poll that found no events. It ends earlier when any invocation ends, because it may have written rows. */
+/** Maximum wait after a poll that found no events. The end of any invocation ends the wait, because the function may have written rows. */
 const POLL_MS = 250;
 /** Minimum wait after a poll that found no events, because a poll uses as much processor time as a small request. */
 const POLL_GAP_MS = 100;
