@@ -5,7 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { rolldown } from "rolldown";
 
-export interface Shaken {
+interface Shaken {
   readonly cwd: string;
   readonly input: string;
   /** The file of the bundle, which is overwritten. */

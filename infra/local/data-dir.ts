@@ -18,7 +18,7 @@ import { doneAtExit } from "../cli/command/at-exit.ts";
 import { codeOf, messageOf } from "../cli/command/error.ts";
 import { LocalError } from "./servers/error.ts";
 
-export interface DataDir {
+interface DataDir {
   /** This path and the next five are undefined if the data is in memory only. */
   readonly database?: string;
   readonly queues?: string;

@@ -211,7 +211,6 @@ const components: Readonly<Record<string, unknown>> = {
     unmapped: 12,
   },
   MapPin: { id: 1030, lat: 39.7392, lng: -104.9903, statusColor: "#10B981" },
-  ImportResult,
   FileResult: { id: 1032, dryRun: false, imported: 2, updated: 0, skipped: 1, ...read, errors: [RowFault] },
   ImportJob: Import,
   ImportSummary,
@@ -219,7 +218,6 @@ const components: Readonly<Record<string, unknown>> = {
   ExportJob: Export,
   Job,
   JobPage: { items: [Job], nextCursor: null },
-  JobResult,
   JobResultPage: { items: [JobResult], nextCursor: null },
   BulkDryRun: { count: 240, samples: [Prospect] },
   Registration,
@@ -230,7 +228,6 @@ const components: Readonly<Record<string, unknown>> = {
     description: "A territory was deleted.",
     schema: { type: "object", properties: { territory: { type: "object" } }, required: ["territory"] },
   },
-  Delivery,
   DeliveryDetail: {
     ...Delivery,
     body: '{"id":"dlv_0mb6x3k2a1f4c9d07b35e8a61c204","event":"prospect.status_changed"}',

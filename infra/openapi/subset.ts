@@ -12,7 +12,7 @@ export type Direction = "request" | "answer";
 export type Report = (place: string, problem: string) => void;
 
 /** `resolve` returns the component to which a `$ref` in this schema refers. */
-export interface Side {
+interface Side {
   readonly schema: JsonSchema;
   readonly resolve: (reference: string) => JsonSchema;
 }

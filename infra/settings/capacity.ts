@@ -128,7 +128,7 @@ export function streamThrottle(capacity: Capacity, file: string): Throttle | und
  */
 export const PROVISIONED = ["prospects/list", "prospects/get", "prospects/create"] as const;
 
-export interface CapacityChoice {
+interface CapacityChoice {
   readonly preset: Preset;
   readonly accountConcurrency?: number | undefined;
   readonly deliverySenders?: number | undefined;

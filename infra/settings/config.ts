@@ -64,7 +64,7 @@ export interface ActiveTable {
   readonly tableStreamArn: string;
 }
 
-export interface Adopted {
+interface Adopted {
   readonly table?: string | undefined;
   readonly bucket?: string | undefined;
   /** Required with `table`, because only this KMS key can decrypt the webhook secrets in the table. */

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { HttpUrl, must } from "../cli/command/accepted.ts";
 import { NO_BASEMAP } from "../edge/console-site.ts";
 
-export interface SettingTexts {
+interface SettingTexts {
   readonly description: string;
   /** The behavior if the key is not set. It is required if the schema has no default value. */
   readonly default?: string;

@@ -23,7 +23,7 @@ import { type DemoCompany, type DemoRows, demoRows } from "./prospects.ts";
 import { randomSequence } from "./random.ts";
 import { ownerOf } from "./synthetic-prospect.ts";
 
-export interface DemoTarget {
+interface DemoTarget {
   readonly TableName: string;
   readonly DynamoDbEndpoint: string;
 }

@@ -23,7 +23,7 @@ export const CONSOLE_CLIENT = "local-console";
 /** Responds to a request for the path `/authorize` or `/token` of the issuer. */
 export type SignIn = (path: string, request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-export interface SignInOptions {
+interface SignInOptions {
   readonly identity: Pick<Identity, "service">;
   /** The only redirect URL that a sign-in may use. */
   readonly redirectUri: string;

@@ -31,7 +31,7 @@ const Policy = z.strictObject({ Version: z.literal("2012-10-17"), Statement: z.t
 export type AuthorizerContext = Readonly<Record<string, string | number>>;
 
 /** The result for a request that the policy allows. */
-export interface Authorized {
+interface Authorized {
   readonly context: AuthorizerContext;
   /** The API key for which API Gateway counts the request. The usage plan of the key limits the rate of requests. */
   readonly apiKey: string | undefined;

@@ -85,7 +85,7 @@ export interface ThreadOptions {
   readonly onOutput: (text: string) => void;
 }
 
-export interface EnvironmentOptions extends ThreadOptions {
+interface EnvironmentOptions extends ThreadOptions {
   readonly startThread?: ((options: ThreadOptions) => Thread) | undefined;
   /** The time limit in milliseconds for loading the code of the function. */
   readonly initMs: number;

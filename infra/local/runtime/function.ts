@@ -18,7 +18,7 @@ export interface LocalFunction {
   stop(): Promise<void>;
 }
 
-export interface InvokeOptions {
+interface InvokeOptions {
   readonly requestId?: string;
   /** Receives a streamed response. It is undefined if the caller expects the whole response as the result of `invoke`. */
   readonly sink?: ResponseSink;

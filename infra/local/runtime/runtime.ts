@@ -79,7 +79,7 @@ function handlerOf(loaded: unknown): Handler {
   throw new Error("the bundle does not export a function `handler`");
 }
 
-export interface RuntimePort {
+interface RuntimePort {
   postMessage(message: FromWorker): void;
   on(event: "message", listener: (message: ToWorker) => void): unknown;
 }

@@ -16,7 +16,7 @@ import type { Mapping } from "../template/stack.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { type Driver, failedItems } from "./poller.ts";
 
-export interface QueueSource {
+interface QueueSource {
   readonly mapping: Mapping;
   readonly target: Pick<LocalFunction, "invoke">;
   readonly queues: QueueServer;

@@ -7,7 +7,7 @@ import { nameOfArn } from "../template/names.ts";
 import type { Stack } from "../template/stack.ts";
 import type { RunningSource } from "./poller.ts";
 
-export interface Schedules {
+interface Schedules {
   readonly stack: Pick<Stack, "rules">;
   readonly functions: ReadonlyMap<string, LocalFunction>;
   /** True if the queues were created at this start. An older table may then have rows whose queue messages no longer exist. */

@@ -16,7 +16,7 @@ export interface BatchRules {
   readonly maxAgeSeconds: number;
 }
 
-export interface BatchEffects {
+interface BatchEffects {
   invoke(records: Records): Promise<string>;
   /** Stores the sequence number of the last record that is processed. After a restart, processing continues with the next record. */
   checkpoint(sequenceNumber: string): Promise<void>;
@@ -118,7 +118,7 @@ export interface Batch {
 /** Lambda accepts events of at most 6 MB. The other 0.5 MB are for the JSON around the records. */
 const BATCH_BYTES = 5_500_000;
 
-export interface StreamEntry {
+interface StreamEntry {
   readonly position: string;
   /** Undefined if the filter of the event source refuses the record. */
   readonly record: StreamRecord | undefined;

@@ -19,7 +19,7 @@ import { CLOSED, type Positions } from "./positions.ts";
 import { type Batch, batchesOf, type GivenUp, processBatch } from "./stream-batch.ts";
 import { lambdaRecord, type StreamRecord } from "./stream-record.ts";
 
-export interface StreamSource {
+interface StreamSource {
   readonly mapping: Mapping;
   readonly target: LocalFunction;
   readonly streams: DynamoDBStreamsClient;
