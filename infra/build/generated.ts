@@ -51,16 +51,12 @@ function staleness({ file, text }: Generated, command: string): string[] {
 
 /** Replaces the generated parts of a document. A comment with the part's name is before each part, and the comment `end` after it. */
 export function filled(file: string, parts: Readonly<Record<string, string>>): Generated {
-  const text = Object.entries(parts).reduce(
-    (document, [name, part]) => {
-      const [before, rest, ...more] = document.split(`<!-- generated: ${name} -->\n`);
-      const [, ...after] = rest?.split("<!-- end -->\n") ?? [];
-      if (before === undefined || after.length === 0 || more.length > 0)
-        throw new Error(`${file} must have one part ${name}`);
-      return `${before}<!-- generated: ${name} -->\n\n${part}\n\n<!-- end -->\n${after.join("<!-- end -->\n")}`;
-    },
-    readFileSync(resolve(root, file), "utf8"),
-  );
+  let text = readFileSync(resolve(root, file), "utf8");
+  for (const [name, part] of Object.entries(parts)) {
+    const present = new RegExp(`(?<=<!-- generated: ${name} -->\n).*?(?=<!-- end -->\n)`, "s");
+    if (!present.test(text)) throw new Error(`${file} has no part ${name}`);
+    text = text.replace(present, () => `\n${part}\n\n`);
+  }
   return { file, text };
 }
 
