@@ -16,22 +16,10 @@ import { routes } from "../routes/routes.ts";
 import { breakingChanges } from "./breaking.ts";
 import { withTypedItems } from "./changes.ts";
 import { DocumentInfo, documentOperation, operation, SessionInfo, sectionOf, sessionOperation } from "./operation.ts";
-import type { JsonSchema } from "./portable.ts";
 import { headers, problemResponses } from "./problems.ts";
 import { type Components, collectComponents } from "./schemas.ts";
 import { asVersion30 } from "./version30.ts";
 import { webhooks } from "./webhooks.ts";
-
-export interface OpenApiDocument {
-  readonly openapi: "3.1.0";
-  readonly info: Readonly<Record<string, unknown>>;
-  readonly servers: readonly { readonly url: string }[];
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly tags: readonly { readonly name: string; readonly description: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  readonly webhooks: Readonly<Record<string, unknown>>;
-  readonly components: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
-}
 
 /** The linter Spectral requires a contact. The document names no person, because each deployment has a different operator. */
 const contact = { name: "The operator of this service" };
@@ -71,7 +59,7 @@ const sections: Readonly<Record<string, string>> = {
 };
 
 /** Imports every function of the route table. Throws if a function has no description. */
-export async function openApiDocument(): Promise<OpenApiDocument> {
+export async function openApiDocument() {
   const components = collectComponents();
   components.schema(Problem, "output");
   const operations = await Promise.all(routes.map(async (route) => ({ route, handler: await handlerOf(route) })));

@@ -49,16 +49,23 @@ export function sectionOf({ file }: Route): string {
 
 const requestIdHeader = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } };
 
+const withoutToken = (
+  route: Route,
+  { summary, description }: Pick<DocumentInfo, "summary" | "description">,
+): Fields => ({
+  operationId: operationIdOf(route),
+  summary,
+  description: [description, "Needs no token."].filter(Boolean).join("\n\n"),
+  tags: [sectionOf(route)],
+  security: [],
+});
+
 export function documentOperation(route: Route, info: DocumentInfo, components: Components): Fields {
   const example = answerExample(route.file, undefined, false);
   const schema = components.define(info.name, info.schema);
   const content = { [info.mediaType]: { schema, ...(example !== undefined && { example }) } };
   return {
-    operationId: operationIdOf(route),
-    summary: info.summary,
-    description: [info.description, NO_TOKEN].filter(Boolean).join("\n\n"),
-    tags: [sectionOf(route)],
-    security: [],
+    ...withoutToken(route, info),
     responses: {
       200: { description: "OK", headers: requestIdHeader, content },
       ...problemReferences(route.method === "POST" ? [400, 413] : [400]),
@@ -88,11 +95,7 @@ export function sessionOperation(route: Route, info: z.infer<typeof SessionInfo>
     sessionAnswer(status, answer, components),
   ]);
   return {
-    operationId: operationIdOf(route),
-    summary: info.summary,
-    description: [info.description, NO_TOKEN].join("\n\n"),
-    tags: [sectionOf(route)],
-    security: [],
+    ...withoutToken(route, info),
     ...(parameters.length > 0 && { parameters }),
     responses: { ...problemReferences(info.problems), ...Object.fromEntries(answers) },
   };
@@ -151,20 +154,18 @@ function demoExample({ path }: Route, parameter: string): { example?: number } {
 
 export function operation(route: Route, contract: Contract, components: Components): Fields {
   const { path, query, body } = contract;
-  const inPath =
-    path === undefined
-      ? []
-      : components
-          .parameters(path)
-          .map((parameter) => ({ ...parameter, ...demoExample(route, parameter.name), in: "path" }));
-  const inQuery =
-    query === undefined ? [] : components.parameters(query).map((parameter) => ({ ...parameter, in: "query" }));
+  const parametersIn = (place: "path" | "query", source: z.ZodMiniType | undefined) =>
+    source === undefined ? [] : components.parameters(source).map((parameter) => ({ ...parameter, in: place }));
+  const inPath = parametersIn("path", path).map((parameter) => ({
+    ...parameter,
+    ...demoExample(route, parameter.name),
+  }));
   const inHeader = [
     ...(route.method === "POST" && route.isRead !== true ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : []),
     ...(contract.revalidated ? [{ $ref: "#/components/parameters/If-None-Match" }] : []),
   ];
   const scopes = scopesOf(contract.scope);
-  const all = [...inPath, ...inQuery, ...inHeader];
+  const all = [...inPath, ...parametersIn("query", query), ...inHeader];
   assertPlaceholders(
     route,
     inPath.map(({ name }) => name),
@@ -195,8 +196,6 @@ export function operation(route: Route, contract: Contract, components: Componen
     },
   };
 }
-
-const NO_TOKEN = "Needs no token.";
 
 const rights = {
   everyone: "For every signed-in user.",

@@ -12,16 +12,9 @@ const Converted = z.looseObject({ $defs: z._default(z.record(z.string(), JsonObj
 /** `input` describes what a client sends, and `output` what it receives. */
 export type Direction = "input" | "output";
 
-export interface Components {
-  /** Returns a reference to a component if the schema has a name. Throws if two schemas with the same name differ. */
-  schema(source: z.ZodMiniType, direction: Direction): JsonSchema;
-  /** Adds a schema that does not come from a zod schema, and returns a reference to it. */
-  define(name: string, schema: JsonSchema): JsonSchema;
-  parameters(source: z.ZodMiniType): Parameter[];
-  all(): Record<string, JsonSchema>;
-}
+export type Components = ReturnType<typeof collectComponents>;
 
-export function collectComponents(): Components {
+export function collectComponents() {
   const components = new Map<string, JsonSchema>();
 
   function add(name: string, shape: JsonSchema): void {
@@ -33,17 +26,19 @@ export function collectComponents(): Components {
   }
 
   return {
-    schema(source, direction) {
+    /** Returns a reference to a component if the schema has a name. Throws if two schemas with the same name differ. */
+    schema(source: z.ZodMiniType, direction: Direction): JsonSchema {
       const { shape, named } = convert(source, direction);
       for (const { name, schema, definition } of named) add(name, withTexts(definition, textOf(schema)));
       return "$ref" in shape ? shape : withTexts(shape, textOf(source));
     },
-    define(name, schema) {
+    /** Adds a schema that does not come from a zod schema, and returns a reference to it. */
+    define(name: string, schema: JsonSchema): JsonSchema {
       add(name, schema);
       return { $ref: `#/components/schemas/${name}` };
     },
     parameters,
-    all: () => Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
+    all: (): Record<string, JsonSchema> => Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
   };
 }
 
@@ -98,14 +93,6 @@ function withTexts(shape: JsonSchema, { fields = {} }: SchemaText): JsonSchema {
   return { ...shape, properties: Object.fromEntries(properties) };
 }
 
-export interface Parameter {
-  readonly name: string;
-  readonly required: boolean;
-  readonly schema: JsonSchema;
-  readonly description: string;
-  readonly example?: string | number;
-}
-
 /** Does not match a `$ref`, which has no fields. */
 const ObjectShape = z.looseObject({
   type: z.literal("object"),
@@ -120,7 +107,7 @@ const ObjectShape = z.looseObject({
  * Swagger UI and Prism would also send the example of an optional filter, which would then hide most items of a list. So only a required
  * parameter has an `example`. The description of an optional one contains its example.
  */
-function parameters(source: z.ZodMiniType): Parameter[] {
+function parameters(source: z.ZodMiniType) {
   const { fields = {} } = textOf(source);
   const asSent = ObjectShape.parse(convert(source, "input").shape);
   const asRead = ObjectShape.parse(convert(source, "output").shape);
