@@ -5,7 +5,7 @@ import type { Stack } from "../template/stack.ts";
 import { connectDynamoDb, startDynamoDb } from "./dynamodb.ts";
 import { startKms } from "./kms.ts";
 import { keyRefusal } from "./policies.ts";
-import { createBuckets, createQueues, type Depth, depthOf, startQueues } from "./queues.ts";
+import { createBuckets, createQueues, depthOf, startQueues } from "./queues.ts";
 import { dropTable, ensureTable } from "./tables.ts";
 
 export type Engines = Awaited<ReturnType<typeof startEngines>>;
@@ -66,7 +66,7 @@ export function serveKeys({ kms }: Engines, { keys, functions }: Stack, template
   kms.serve(arns, keyRefusal(templates, functions));
 }
 
-export async function depths({ queues }: Engines, stack: Stack): Promise<Record<string, Depth>> {
+export async function depths({ queues }: Engines, stack: Stack) {
   const all = stack.queues.map(async ({ name }) => [name, await depthOf(queues, name)] as const);
   return Object.fromEntries(await Promise.all(all));
 }

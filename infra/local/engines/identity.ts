@@ -11,18 +11,8 @@ export const AUDIENCE = "local";
 export const JWKS_PATH = "/.well-known/jwks.json";
 const TOKEN_SECONDS = 12 * 3_600;
 
-export interface Identity {
-  readonly issuer: string;
-  readonly signingKey: SigningKey;
-  /** Serves the paths of the issuer. The caller must first remove the path of `issuer` from the request's path. */
-  readonly service: OAuth2Service;
-  mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
-}
-
-export interface Claims {
-  readonly sub: string;
-  readonly [name: string]: unknown;
-}
+export type Identity = Awaited<ReturnType<typeof createIdentity>>;
+type Claims = Readonly<{ sub: string; [name: string]: unknown }>;
 
 export const SigningKey = z.object({
   kid: z.string(),
@@ -40,7 +30,7 @@ export const SigningKey = z.object({
 export type SigningKey = z.infer<typeof SigningKey>;
 
 /** @param keyFile the file with the signing key, so that tokens stay valid after a restart. Without a file, each start has a new key. */
-export async function createIdentity(issuerUrl: string, keyFile: string | undefined): Promise<Identity> {
+export async function createIdentity(issuerUrl: string, keyFile: string | undefined) {
   const issuer = new OAuth2Issuer();
   issuer.url = issuerUrl;
   const stored = readStored(keyFile, SigningKey);
@@ -53,8 +43,9 @@ export async function createIdentity(issuerUrl: string, keyFile: string | undefi
   return {
     issuer: issuerUrl,
     signingKey,
+    /** Serves the paths of the issuer. The caller must first remove the path of `issuer` from the request's path. */
     service,
-    mint: (claims, { expiresInSeconds = TOKEN_SECONDS } = {}) =>
+    mint: (claims: Claims, { expiresInSeconds = TOKEN_SECONDS }: { expiresInSeconds?: number } = {}) =>
       issuer.buildToken({
         expiresIn: expiresInSeconds,
         scopesOrTransform: (_header, payload) => {

@@ -28,18 +28,16 @@ export function statementsByFunction(
   );
 }
 
-export interface FileRights {
-  /** A caller that is not a function may do everything. */
-  mayDo(name: string, action: string, key: string): boolean;
-  /** For a missing object, S3 responds with 404 to callers that may list the bucket, and with 403 to all others. */
-  mayList(name: string): boolean;
-}
+export type FileRights = ReturnType<typeof fileRights>;
 
-/** The right `s3:GetObject` on `…/uploads/*` allows a function to read the objects whose keys begin with `uploads/`. */
-export function fileRights(templates: readonly unknown[], functions: readonly Named[]): FileRights {
+/**
+ * The right `s3:GetObject` on `…/uploads/*` allows a function to read the objects whose keys begin with `uploads/`. A caller that is not a
+ * function may do everything.
+ */
+export function fileRights(templates: readonly unknown[], functions: readonly Named[]) {
   const statements = statementsByFunction(templates, functions);
   return {
-    mayDo: (name, action, key) => {
+    mayDo(name: string, action: string, key: string): boolean {
       const folder = key.split("/")[0] ?? "";
       const own = statements.get(name);
       const isGranted = own?.some(
@@ -47,7 +45,9 @@ export function fileRights(templates: readonly unknown[], functions: readonly Na
       );
       return own === undefined || isGranted === true;
     },
-    mayList: (name) => statements.get(name)?.some(({ Action }) => Action.includes("s3:ListBucket")) ?? true,
+    /** For a missing object, S3 responds with 404 to callers that may list the bucket, and with 403 to all others. */
+    mayList: (name: string): boolean =>
+      statements.get(name)?.some(({ Action }) => Action.includes("s3:ListBucket")) ?? true,
   };
 }
 

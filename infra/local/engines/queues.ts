@@ -18,25 +18,13 @@ import { queueUrl } from "../template/names.ts";
 import type { Stack } from "../template/stack.ts";
 import { type App, BucketRules } from "./bucket.ts";
 
-export interface QueueServer {
-  readonly endpoint: string;
-  readonly sqs: SQSClient;
-  readonly bucket: BucketRules;
-  /** True if the queues have no data from an earlier start. */
-  readonly isNew: boolean;
-  stop(): Promise<void>;
-}
-
-export interface Depth {
-  readonly waiting: number;
-  readonly inFlight: number;
-  readonly delayed: number;
-}
+export type QueueServer = Awaited<ReturnType<typeof startQueues>>;
 
 const DATABASE = "fauxqs.db";
 
 /** @param directory stores messages and objects across restarts and SIGKILL. If it is undefined, they are in memory only. */
-export async function startQueues(directory?: string): Promise<QueueServer> {
+export async function startQueues(directory?: string) {
+  /** True if the queues have no data from an earlier start. */
   const isNew = directory === undefined || !existsSync(join(directory, DATABASE));
   if (!isNew) releaseInFlight(join(directory, DATABASE));
   const bucket = new BucketRules((name, message) => sendMessage({ endpoint, sqs }, name, message));
@@ -151,7 +139,7 @@ export async function createBuckets({ endpoint, bucket }: QueueServer, { buckets
   s3.destroy();
 }
 
-export async function depthOf({ endpoint, sqs }: QueueServer, name: string): Promise<Depth> {
+export async function depthOf({ endpoint, sqs }: QueueServer, name: string) {
   const command = new GetQueueAttributesCommand({ QueueUrl: queueUrl(endpoint, name), AttributeNames: ["All"] });
   const { Attributes = {} } = await sqs.send(command);
   const count = (suffix: "" | "NotVisible" | "Delayed"): number =>
@@ -160,7 +148,7 @@ export async function depthOf({ endpoint, sqs }: QueueServer, name: string): Pro
 }
 
 export async function sendMessage(
-  { endpoint, sqs }: Pick<QueueServer, "endpoint" | "sqs">,
+  { endpoint, sqs }: { readonly endpoint: string; readonly sqs: SQSClient },
   name: string,
   body: object,
 ): Promise<void> {

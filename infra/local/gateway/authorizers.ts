@@ -10,7 +10,7 @@ import type { GatewayError } from "./answers.ts";
 import { headerValues, type RawRequest } from "./request.ts";
 
 /** Throws a LocalError if the template has no function for the authorizer. */
-export function authorizerOf({ authorizer }: Api, functions: ReadonlyMap<string, LocalFunction>): Authorizer {
+export function authorizerOf({ authorizer }: Api, functions: ReadonlyMap<string, LocalFunction>) {
   const { found, kind } = functionAt(authorizer.uri, functions);
   if (found === undefined || kind !== "invocations") {
     throw new LocalError("securitySchemes: authorizerUri is not a function of the template");
@@ -45,15 +45,6 @@ export class Denied {
   }
 }
 
-type Headers = RawRequest["headers"];
-type Verdict = Authorized | GatewayError | Denied;
-
-interface Authorizer {
-  authorize(headers: Headers, methodArn: string): Promise<Verdict>;
-  /** Empties the cache of policies, like the command `aws apigateway flush-stage-authorizers-cache`. */
-  flush(): void;
-}
-
 /** The result of an authorizer function. `context` must not contain objects, lists or null, because API Gateway refuses them. */
 const Answer = z.object({
   principalId: z.string().check(z.minLength(1)),
@@ -80,7 +71,7 @@ export function createAuthorizer(
   { header, validation, ttlSeconds }: Pick<ApiAuthorizer, "header" | "validation" | "ttlSeconds">,
   run: Pick<LocalFunction, "invoke">,
   now: () => number = Date.now,
-): Authorizer {
+) {
   const pattern = validation === undefined ? undefined : new RegExp(validation);
   let cached = new LRUCache<string, Cached>({ max: CACHED_TOKENS });
 
@@ -96,10 +87,11 @@ export function createAuthorizer(
   }
 
   return {
-    flush: () => {
+    /** Empties the cache of policies, like the command `aws apigateway flush-stage-authorizers-cache`. */
+    flush(): void {
       cached = new LRUCache({ max: CACHED_TOKENS });
     },
-    async authorize(headers, methodArn) {
+    async authorize(headers: RawRequest["headers"], methodArn: string): Promise<Authorized | GatewayError | Denied> {
       // AWS does not document which value API Gateway uses if a request has several Authorization headers. Here the values are joined with
       // commas. The joined value does not match the pattern, so the request is refused.
       const token = headerValues(headers, header).join(", ");

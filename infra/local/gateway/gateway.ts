@@ -25,12 +25,7 @@ import { header, type RawRequest, readBody, readRequest, unreadableParameter } f
 import { createRouter } from "./router.ts";
 import { createKeyThrottle, createThrottle } from "./throttle.ts";
 
-export interface Gateway {
-  /** Sends a response or closes the connection. Never rejects. */
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  refuse(error: Error & { code?: string }, socket: Duplex): void;
-  flushAuthorizers(): void;
-}
+export type Gateway = ReturnType<typeof createGateway>;
 
 const DISCARD_MS = 5_000;
 
@@ -47,7 +42,7 @@ export function createGateway(
   stack: Stack,
   functions: ReadonlyMap<string, LocalFunction>,
   apiHeaders: (request: RawRequest) => RawRequest["headers"] = ({ headers }) => headers,
-): Gateway {
+) {
   const { api } = stack;
   const setup = { ...stepsOf(stack, functions), apiHeaders };
   const errors = gatewayErrors(api);
@@ -58,7 +53,8 @@ export function createGateway(
       : compressed(answer, encodings, api.minimumCompressionSize);
   };
   return {
-    async handle(request, response) {
+    /** Sends a response or closes the connection. Never rejects. */
+    async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
       const requestId = randomUUID();
       response.on("error", () => undefined);
       try {
@@ -73,7 +69,7 @@ export function createGateway(
         response.destroy();
       }
     },
-    refuse: (error, socket) => refuse(error, socket, errors),
+    refuse: (error: Error & { code?: string }, socket: Duplex) => refuse(error, socket, errors),
     flushAuthorizers: () => setup.authorizer.flush(),
   };
 }

@@ -11,12 +11,7 @@ const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
 /** Lambda's maximum size of a streamed response. */
 const STREAM_LIMIT_BYTES = 200 * 1024 * 1024;
 
-export interface LocalFunction {
-  readonly spec: FunctionSpec;
-  readonly calls: () => number;
-  invoke(event: unknown, options?: InvokeOptions): Promise<string>;
-  stop(): Promise<void>;
-}
+export type LocalFunction = ReturnType<typeof createFunction>;
 
 interface InvokeOptions {
   readonly requestId?: string;
@@ -26,7 +21,7 @@ interface InvokeOptions {
   readonly holder?: string;
 }
 
-export function createFunction(spec: FunctionSpec, maxEnvironments: number, host: FunctionHost): LocalFunction {
+export function createFunction(spec: FunctionSpec, maxEnvironments: number, host: FunctionHost) {
   const pool = new Pool(spec, maxEnvironments, host);
   const turnOf = createTurns(Math.max(1, maxEnvironments - 1));
   const timeoutMs = spec.Timeout * 1000;
@@ -41,7 +36,7 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
     spec,
     calls: () => calls,
     stop: () => pool.stop(),
-    async invoke(event, { requestId = randomUUID(), sink, holder } = {}) {
+    async invoke(event: unknown, { requestId = randomUUID(), sink, holder }: InvokeOptions = {}): Promise<string> {
       calls++;
       const text = JSON.stringify(event);
       if (Buffer.byteLength(text) > PAYLOAD_LIMIT_BYTES) throw tooLarge("RequestTooLargeException", "request");

@@ -3,24 +3,21 @@ import { open, rename } from "node:fs/promises";
 import * as z from "zod/mini";
 import { readStored } from "../servers/stored.ts";
 
-/** A key is the event source and the shard. A value is the sequence number of the last processed record, or `CLOSED`. */
-export interface Positions {
-  get(key: string): string | undefined;
-  set(key: string, position: string): Promise<void>;
-}
+export type Positions = ReturnType<typeof openPositions>;
 
 /** The position in a shard whose records are all processed and that gets no more records. */
 export const CLOSED = "closed";
 
+/** A key is the event source and the shard. A value is the sequence number of the last processed record, or `CLOSED`. */
 const Stored = z.record(z.string(), z.string());
 
 /** @param isNew true if the table is new. Stored positions then belong to an older stream and are ignored. */
-export function openPositions(file: string | undefined, isNew: boolean): Positions {
+export function openPositions(file: string | undefined, isNew: boolean) {
   const positions = new Map(isNew ? [] : Object.entries(readStored(file, Stored) ?? {}));
   let writing = Promise.resolve();
   return {
-    get: (key) => positions.get(key),
-    set(key, position) {
+    get: (key: string) => positions.get(key),
+    set(key: string, position: string): Promise<void> {
       positions.set(key, position);
       if (file === undefined) return Promise.resolve();
       writing = writing.then(() => replaceFile(file, JSON.stringify(Object.fromEntries(positions))));
