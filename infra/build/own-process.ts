@@ -1,7 +1,4 @@
-/**
- * Runs a build in a process of its own. The bundlers and the CDK can need gigabytes of memory, which the machine gets back when the process
- * ends.
- */
+/** Runs a build in a process of its own, because bundlers and the CDK can need gigabytes of memory until their process ends. */
 import { fork } from "node:child_process";
 import * as z from "zod/mini";
 import { doneAtExit } from "../cli/command/at-exit.ts";

@@ -49,10 +49,7 @@ export async function shake({ cwd, input, file, alias, neverLoaded, limitBytes }
   }
 }
 
-/**
- * SWC makes the output of Rolldown's minifier 2 % smaller. It needs as much processor time as Rolldown, so only bundles that are too large
- * get it.
- */
+/** SWC makes the output of Rolldown's minifier 2 % smaller, but needs as much processor time as Rolldown. */
 async function minified(made: string): Promise<string> {
   const { minify } = await import("@swc/core");
   const { code } = await minify(made, { module: true, compress: { passes: 4 }, mangle: true, ecma: 2022 });

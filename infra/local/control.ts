@@ -24,9 +24,7 @@ export interface Control {
 export const CONTROL_PREFIX = "/local/";
 export const ISSUER_PATH = "/local/oidc";
 
-/**
- * The paths below `ISSUER_PATH` that `signIn` serves. `identity`, the token issuer, serves all others, for example that of its public keys.
- */
+/** The paths below `ISSUER_PATH` that `signIn` serves. `identity`, the token issuer, serves all other paths. */
 const SIGN_IN_PATH = /^\/(?:authorize|token)(?:\?|$)/;
 
 const TokenRequest = z.object({ email: z.string() });

@@ -149,10 +149,7 @@ const FLAGS = {
   webhooks: { type: "boolean", default: false },
 } as const;
 
-/**
- * Creates the templates of a deployment with settings for one machine, and writes the bundles of the functions into `outDir`.
- * @param url the URL of the service
- */
+/** Creates the templates of a deployment with settings for one machine, and writes the functions' bundles into `outDir`. */
 export async function makeTemplates(
   { webhookUrlPolicy, timeScale, activeTable, allowedOrigins = [], throttles, ...options }: LocalOptions,
   { issuer }: Pick<Identity, "issuer">,

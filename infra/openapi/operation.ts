@@ -131,10 +131,7 @@ function sessionAnswer(
   return { description, headers, content: { "application/json": { schema, example } } };
 }
 
-/**
- * The example ids of the document are those of demo records, so that a user of the local API reference can send an example request and get
- * a record.
- */
+/** The ids of demo records, so that a user of the local API reference can send an example request and get a record. */
 const demoIds: Readonly<Record<string, number>> = {
   users: 139,
   statuses: 133,

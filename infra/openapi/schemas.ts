@@ -42,10 +42,7 @@ export function collectComponents() {
   };
 }
 
-/**
- * JSON Schema cannot express a zod transform. The input schema describes the value before the transform, the output schema the value after
- * it.
- */
+/** JSON Schema has no transforms: the input schema describes the value before a transform, the output schema the value after it. */
 function convert(source: z.ZodMiniType, io: Direction) {
   const schemas = new Map<string, z.core.$ZodType>();
   const converted = z.toJSONSchema(source, {

@@ -1,7 +1,4 @@
-/**
- * Compares the JSON Schema of a program that writes a value with that of the program that reads it. Finds values that the first schema
- * allows and the second does not.
- */
+/** Finds the values that the JSON Schema of the writing program allows, and that of the reading program does not. */
 import { KNOWN_VALUES } from "#shared/open-schema.ts";
 import { isSchema, type JsonSchema, typesOf } from "./portable.ts";
 

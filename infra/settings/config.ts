@@ -69,9 +69,7 @@ interface Adopted {
   readonly bucket?: string | undefined;
   /** Required with `table`, because only this KMS key can decrypt the webhook secrets in the table. */
   readonly secretsKey?: string | undefined;
-  /**
-   * The stack refers to the pool but does not manage it, because AWS chooses the id of a user pool, and CloudFormation cannot import it.
-   */
+  /** CloudFormation cannot import a user pool, because AWS chooses its id. So the stack refers to the pool and does not manage it. */
   readonly userPool?: { readonly id: string; readonly clientId: string } | undefined;
 }
 

@@ -9,10 +9,7 @@ import type { Place } from "./place.ts";
 const FILE = "settings.json";
 const Settings = z.record(z.string(), z.unknown());
 
-/**
- * If both the file and the CDK context have a key, the value of the context is used. Each line of an error names the file or the context
- * key.
- */
+/** A key of the CDK context replaces the same key of the file. Each line of an error names the file or the context key. */
 export function readDeployment(
   directory: string,
   context: Readonly<Record<string, unknown>>,

@@ -22,10 +22,7 @@ export interface DynamoDbServer {
   stop(): Promise<void>;
 }
 
-/**
- * The bundled server usually answers after a few milliseconds, but a busy machine may not run it for seconds. If it cannot start, it ends,
- * and the wait ends at once.
- */
+/** The bundled server usually answers after a few milliseconds, but a busy machine may not run it for seconds. */
 const START = { limitMs: 60_000, pauseMs: 10 } as const;
 /** Docker and Java take several seconds before a server that the user has started answers. */
 const CONNECT = { limitMs: 15_000, pauseMs: 250 } as const;
@@ -103,9 +100,7 @@ function watchChanges(database: string): { version(): number; close(): void } {
   return { version: () => Number(statement.get()?.data_version), close: () => tables.close() };
 }
 
-/**
- * A file system in memory. `indexStreams` can add indexes only to a file, and files here are as fast as the server's own in-memory tables.
- */
+/** A file system in memory, because `indexStreams` can add indexes only to a file. It is as fast as the server's own memory. */
 const MEMORY = "/dev/shm";
 const MEMORY_BYTES = 2 ** 30;
 

@@ -59,10 +59,7 @@ const Address = z.object({ companyId: z.int(), userId: z.int() });
 const CompanyAddress = z.object({ sk: z.string(), userId: z.int() });
 const User = z.object({ sub: z.string(), isWithdrawn: z.optional(z.literal(true)) });
 
-/**
- * Returns the token subject of the user with this e-mail address. Also finds users whose invitation was withdrawn, because tests check that
- * the service refuses the tokens of these users.
- */
+/** Also finds users whose invitation was withdrawn, because tests check that the service refuses the tokens of these users. */
 export async function subjectOf(table: Table, email: string): Promise<string | undefined> {
   const address = email.toLowerCase();
   const userAt = async (companyId: number, userId: number) =>

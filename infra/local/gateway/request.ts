@@ -30,9 +30,7 @@ export function readRequest(request: IncomingMessage): RawRequest | undefined {
   }
 }
 
-/**
- * The target may be an absolute URL (`GET http://host/path`). Clients send this form to proxies, but HTTP requires that servers accept it.
- */
+/** The target may be an absolute URL (`GET http://host/path`). Clients send it only to proxies, but HTTP requires servers to accept it. */
 export function originForm(target: string): string {
   if (target.startsWith("/")) return target;
   const path = /^[a-z][a-z0-9+.-]*:\/\/[^/?]*(.*)$/i.exec(target)?.[1] ?? `/${target}`;

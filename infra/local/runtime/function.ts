@@ -86,8 +86,8 @@ function endOf(error: unknown): object {
 }
 
 /**
- * Returns a sink whose `chunk` fails when the response exceeds Lambda's size limit. The connection to the client then breaks, so the client
- * sees that the response is incomplete.
+ * If the response exceeds Lambda's size limit, `chunk` fails. The connection then breaks, so the client sees that the response is
+ * incomplete.
  */
 function limited(sink: ResponseSink): ResponseSink {
   let bytes = 0;
