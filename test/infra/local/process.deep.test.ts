@@ -29,12 +29,6 @@ test.each([
   expect(output()).toContain(env.DATA_DIR);
 });
 
-test("a wrong setting is refused in one line", async () => {
-  const { code, output } = start([], { LOCAL_TIME_SCALE: "0" });
-  expect(await code).toBe(1);
-  expect(output()).toBe("LOCAL_TIME_SCALE: the value is not valid\n");
-});
-
 describe("a data directory", () => {
   let directory: string;
   beforeEach(() => {
