@@ -12,9 +12,9 @@ import { openDataDir, openLog, temporaryDir } from "./data-dir.ts";
 import { demoStreets } from "./demo/streets.ts";
 import { demoRoles } from "./demo/users.ts";
 import { connectDynamoDb, serverBinary } from "./engines/dynamodb.ts";
-import { createStorage, depths, serveKeys, startEngines } from "./engines/engines.ts";
+import { createStorage, depths, startEngines } from "./engines/engines.ts";
 import { AUDIENCE, createIdentity, subjectOf } from "./engines/identity.ts";
-import { fileRights } from "./engines/policies.ts";
+import { fileRights, keyRefusal } from "./engines/policies.ts";
 import { createSignIn } from "./engines/sign-in.ts";
 import { guardRights, type Uses } from "./engines/table-guard.ts";
 import { ensureStream } from "./engines/tables.ts";
@@ -31,6 +31,7 @@ import { bind } from "./servers/listener.ts";
 import type { RunningSource } from "./sources/poller.ts";
 import { openPositions } from "./sources/positions.ts";
 import { startSources } from "./sources/sources.ts";
+import { keyArn } from "./template/names.ts";
 import { readStack } from "./template/stack.ts";
 
 export type LocalService = Awaited<ReturnType<typeof startLocal>>;
@@ -71,12 +72,15 @@ async function prepare(options: LocalOptions, undo: Undo) {
   const build = bothEnded(makeTemplates(options, identity, listener.url, dir.assembly), writeWorker(dir.worker));
   const [engines, [templates]] = await bothEnded(startEngines(options.dynamoDbEndpoint, dir, undo), build);
   const stack = readStack(templates, engines.queues.endpoint, dir.assembly);
-  serveKeys(engines, stack, templates);
+  const { functions, keys } = stack;
+  engines.kms.serve(
+    keys.map(({ name }) => keyArn(name)),
+    keyRefusal(templates, functions),
+  );
   const isNew = await createStorage(engines, stack, fresh);
   const outputs = describeStack(stack, engines, { ApiUrl: listener.url, Issuer: identity.issuer, Audience: AUDIENCE });
   await loadData(outputs, isNew, options);
   for (const table of stack.tables) await ensureStream(engines.dynamoDb, table);
-  const { functions } = stack;
   const isGuarded = options.enforceRights === true;
   if (isGuarded) engines.queues.bucket.rights = fileRights(templates, functions);
   const guard = isGuarded ? await guardRights(engines.dynamoDbEndpoint, templates, functions) : undefined;

@@ -1,10 +1,8 @@
-/** Starts the local servers of DynamoDB, SQS, S3 and KMS, and creates the template's tables, queues, buckets and keys on them. */
+/** Starts the local servers of DynamoDB, SQS, S3 and KMS, and creates the template's tables, queues and buckets on them. */
 import { dynamoDbAt } from "../servers/clients.ts";
-import { keyArn } from "../template/names.ts";
 import type { Stack } from "../template/stack.ts";
 import { connectDynamoDb, startDynamoDb } from "./dynamodb.ts";
 import { startKms } from "./kms.ts";
-import { keyRefusal } from "./policies.ts";
 import { createBuckets, createQueues, depthOf, startQueues } from "./queues.ts";
 import { dropTable, ensureTable } from "./tables.ts";
 
@@ -58,12 +56,6 @@ export async function createStorage({ queues, dynamoDb }: Engines, stack: Stack,
     isNew = (await ensureTable(dynamoDb, table)) || isNew;
   }
   return isNew;
-}
-
-/** After this call, the KMS server refuses each request of a function that the function's IAM policies do not allow. */
-export function serveKeys({ kms }: Engines, { keys, functions }: Stack, templates: readonly unknown[]): void {
-  const arns = keys.map(({ name }) => keyArn(name));
-  kms.serve(arns, keyRefusal(templates, functions));
 }
 
 export async function depths({ queues }: Engines, stack: Stack) {
