@@ -25,9 +25,9 @@ export interface DeployConfig extends Readonly<Unchanged> {
   readonly webAcl?: boolean | undefined;
   readonly retention: Retention;
   readonly watch: Watch;
-  /** If it is undefined, the deployment serves only the API. */
+  /** Without a console, the deployment serves only the API. */
   readonly console?: Console | undefined;
-  /** If it is undefined, clients use API Gateway's URL, which contains the id of the API. */
+  /** Without a domain, clients use API Gateway's URL, which contains the id of the API. */
   readonly domain?: Domain | undefined;
 }
 

@@ -24,7 +24,7 @@ export interface DynamoDbServer {
 
 /** The bundled server usually answers after a few milliseconds, but a busy machine may not run it for seconds. */
 const START = { limitMs: 60_000, pauseMs: 10 } as const;
-/** Docker and Java take several seconds before a server that the user has started answers. */
+/** A server that the user has started with Docker or Java answers only after several seconds. */
 const CONNECT = { limitMs: 15_000, pauseMs: 250 } as const;
 
 /** Connects to a server that another program has started, or is starting. Throws a LocalError if it does not answer in time. */

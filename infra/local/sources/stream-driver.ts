@@ -148,7 +148,7 @@ export class StreamDriver implements Driver<ShardBatch> {
     };
   }
 
-  /** Sends only positions, as Lambda does. An operator can read the records from the stream for 24 hours. */
+  /** Sends only the positions of the records, as Lambda does. An operator can read the records from the stream for 24 hours. */
   async #giveUp(shard: string, records: readonly StreamRecord[], reason: GivenUp, invocations: number): Promise<void> {
     const { mapping, target, onFailure } = this.#source;
     const [first, last] = [at(records, 0).dynamodb, at(records, records.length - 1).dynamodb];
