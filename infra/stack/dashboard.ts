@@ -4,14 +4,12 @@ import {
   AlarmStatusWidget,
   Dashboard,
   GraphWidget,
-  GraphWidgetView,
   type IAlarm,
   type IMetric,
   type IWidget,
   LogQueryWidget,
   Metric,
   PeriodOverride,
-  TextWidget,
 } from "aws-cdk-lib/aws-cloudwatch";
 import { CfnFunction, Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { CfnQueryDefinition, LogGroup } from "aws-cdk-lib/aws-logs";
@@ -19,10 +17,7 @@ import { Queue } from "aws-cdk-lib/aws-sqs";
 import { ArnFormat, Duration, Fn, Stack } from "aws-cdk-lib/core";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { eventFunctions } from "../routes/routes.ts";
-import { MEMORY_MB } from "../settings/capacity.ts";
-import { PRICES_DATE, PRICES_REGION } from "../settings/prices.ts";
 import { ExplainedAlarm, nameOf } from "./alarms.ts";
-import { dollarsPerDay } from "./dollars.ts";
 import type { Platform } from "./function.ts";
 import { type LogQuery, logQueries } from "./queries.ts";
 
@@ -40,10 +35,11 @@ export function createDashboard(stack: Stack, platform: Platform, data: Stack): 
     Object.entries(all).map(
       ([title, left]) => new GraphWidget({ title, left, width: WIDTH / 3, height: HEIGHT, leftYAxis: { min: 0 } }),
     );
-  const table = ({ title, source, query }: LogQuery): IWidget => {
-    const groups = source === "access" ? [watched.accessLog] : watched.functionLogs;
-    const logGroupNames = groups.map(({ logGroupName }) => logGroupName);
-    return new LogQueryWidget({ title, logGroupNames, queryLines: [...query], width: WIDTH / 3, height: HEIGHT });
+  const logGroupNamesOf = ({ source }: LogQuery): string[] =>
+    (source === "access" ? [watched.accessLog] : watched.functionLogs).map(({ logGroupName }) => logGroupName);
+  const table = (saved: LogQuery): IWidget => {
+    const content = { logGroupNames: logGroupNamesOf(saved), queryLines: [...saved.query] };
+    return new LogQueryWidget({ title: saved.title, ...content, width: WIDTH / 3, height: HEIGHT });
   };
   new Dashboard(stack, "Dashboard", {
     // The name must be unique in the account, over all regions.
@@ -56,16 +52,14 @@ export function createDashboard(stack: Stack, platform: Platform, data: Stack): 
       [...graphs(capacity(platform)), table(logQueries.failed)],
       [table(logQueries.attempts), ...graphs(webhooks(watched)), table(logQueries.errors)],
       graphs(background(watched)),
-      [dollars(stack, platform, watched), new TextWidget({ markdown: DOLLARS_TEXT, width: WIDTH / 3, height: HEIGHT })],
     ],
   });
-  for (const { title, source, query } of Object.values(logQueries)) {
-    const groups = source === "access" ? [watched.accessLog] : watched.functionLogs;
+  for (const saved of Object.values(logQueries)) {
     // The CDK's construct does not accept a query as one string.
-    new CfnQueryDefinition(stack, `Query${title.replaceAll(" ", "")}`, {
-      name: `${stack.stackName}/${title}`,
-      queryString: query.join("\n| "),
-      logGroupNames: groups.map(({ logGroupName }) => logGroupName),
+    new CfnQueryDefinition(stack, `Query${saved.title.replaceAll(" ", "")}`, {
+      name: `${stack.stackName}/${saved.title}`,
+      queryString: saved.query.join("\n| "),
+      logGroupNames: logGroupNamesOf(saved),
     });
   }
 }
@@ -118,7 +112,7 @@ function aws(
   metricName: string,
   statistic: string,
   dimensionsMap: Record<string, string>,
-  label = metricName,
+  label: string,
 ): Metric {
   return new Metric({ namespace: `AWS/${namespace}`, metricName, statistic, dimensionsMap, label, period: MINUTE });
 }
@@ -144,18 +138,15 @@ const capacity = ({ table }: Platform): Graphs => ({
     aws("DynamoDB", "ReadThrottleEvents", "Sum", { TableName: table.tableName }, "throttled reads"),
     aws("DynamoDB", "WriteThrottleEvents", "Sum", { TableName: table.tableName }, "throttled writes"),
   ],
-  "Units of the table a minute": units(table).map(({ metric }) => metric),
-});
-
-/** CloudWatch has separate metrics for the table and for its index. */
-const units = ({ tableName: TableName }: Platform["table"]) =>
-  (["Read", "Write"] as const).flatMap((kind) =>
+  // CloudWatch has separate metrics for the table and for its index.
+  "Units of the table a minute": (["Read", "Write"] as const).flatMap((kind) =>
     [{}, { GlobalSecondaryIndexName: DUE_INDEX.name }].map((index) => {
       const label = `${kind.toLowerCase()} units${"GlobalSecondaryIndexName" in index ? " of the due index" : ""}`;
-      const metric = aws("DynamoDB", `Consumed${kind}CapacityUnits`, "Sum", { TableName, ...index }, label);
-      return { kind, metric };
+      const dimensions = { TableName: table.tableName, ...index };
+      return aws("DynamoDB", `Consumed${kind}CapacityUnits`, "Sum", dimensions, label);
     }),
-  );
+  ),
+});
 
 const ofFunction = ({ functionName }: LambdaFunction, metricName: string, statistic: string, label: string): Metric =>
   aws("Lambda", metricName, statistic, { FunctionName: functionName }, label);
@@ -216,34 +207,4 @@ function background(watched: Watched): Graphs {
 function titleOf(queue: Queue): string {
   const alarm = queue.node.findAll().find((one) => one instanceof ExplainedAlarm);
   return alarm?.meaning.title ?? queue.node.id;
-}
-
-const DOLLARS_TEXT =
-  `The dollars are computed from metrics with the [prices](https://aws.amazon.com/pricing/) of ${PRICES_REGION} on ${PRICES_DATE}, without ` +
-  "free tiers. The metrics of Lambda count all functions of the account in this region. Not included: storage, data transfer, S3, KMS, " +
-  "Cognito, alarms and backups. `npm run cost` computes the whole bill.";
-
-function dollars(stack: Stack, { table, capacity: { memoryMb } }: Platform, watched: Watched): IWidget {
-  const { functionOf, functionLogs, accessLog, queues } = watched;
-  const ofTable = units(table);
-  const of = (kind: "Read" | "Write") => ofTable.filter((one) => one.kind === kind).map(({ metric }) => metric);
-  const others = Object.entries(memoryMb).filter(([, mb]) => mb !== MEMORY_MB);
-  const left = dollarsPerDay({
-    requests: ofApi(stack, "Count", "Sum", "requests"),
-    readUnits: of("Read"),
-    writeUnits: of("Write"),
-    invocations: aws("Lambda", "Invocations", "Sum", {}),
-    durations: aws("Lambda", "Duration", "Sum", {}),
-    usualGb: MEMORY_MB / 1_024,
-    others: others.map(([file, mb = 0]) => ({
-      durations: ofFunction(functionOf(file), "Duration", "Sum", file),
-      gb: mb / 1_024,
-    })),
-    logBytes: [accessLog, ...functionLogs].map(({ logGroupName }) =>
-      aws("Logs", "IncomingBytes", "Sum", { LogGroupName: logGroupName }),
-    ),
-    messages: ofQueue(watched, queues.deliveryQueue, "NumberOfMessagesSent", "Sum", "messages"),
-  });
-  const shape = { view: GraphWidgetView.BAR, stacked: true, start: "-P14D", width: (2 * WIDTH) / 3, height: HEIGHT };
-  return new GraphWidget({ title: "Dollars a day", left, period: Duration.days(1), ...shape });
 }

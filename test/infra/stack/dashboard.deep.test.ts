@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
-import { PRICES_DATE, prices } from "../../../infra/settings/prices.ts";
+import { prices } from "../../../infra/settings/prices.ts";
 import { at, listed, synthesized, withBackups } from "../template.ts";
 import { customMetrics } from "./custom-metrics.ts";
 
@@ -32,11 +32,9 @@ const template = await synthesized(withBackups);
 const dashboard = template.only("AWS::CloudWatch::Dashboard").properties;
 const body = Dashboard.parse(JSON.parse(joined(dashboard.DashboardBody)));
 
-/** The namespace, name and dimensions of each metric on the dashboard, without expressions over other metrics. */
+/** The metrics on the dashboard. Each of them is a text with namespace, name and dimensions. */
 const metrics = body.widgets.flatMap(({ properties }) =>
-  properties.metrics
-    .filter(([first]) => typeof first === "string")
-    .map((metric) => metric.filter((part) => typeof part === "string").join(" ")),
+  properties.metrics.map((metric) => metric.filter((part) => typeof part === "string").join(" ")),
 );
 
 /** Returns the logical id of an alarm that is a reference (`Fn::GetAtt`), and the name of an alarm that is an ARN. */
@@ -87,28 +85,6 @@ describe("the dashboard", () => {
       properties.query === undefined ? [] : [properties.title],
     );
     expect(queries).toEqual(["Latency by route group", "Failed requests", "Webhook attempts", "Errors"]);
-  });
-
-  it("shows dollars a day by the dated table of prices", () => {
-    const dollars = body.widgets.find(({ properties }) => properties.title === "Dollars a day");
-    const expressions = z.parse(
-      z.array(z.object({ label: z.string(), expression: z.string() })),
-      dollars?.properties.metrics.filter(([first]) => typeof first === "object").flat(),
-    );
-    const of = (label: string) => expressions.find((one) => one.label === label)?.expression ?? "";
-    expect(expressions.map(({ label }) => label)).toEqual([
-      "API Gateway",
-      "table reads",
-      "table writes",
-      "Lambda",
-      "logs",
-      "SQS",
-    ]);
-    const [, dollarsPerRequest] = /^FILL\(\w+, 0\) \* ([\d.]+)$/.exec(of("API Gateway")) ?? [];
-    expect(Number(dollarsPerRequest)).toBe(prices.apiGateway.request);
-    for (const { expression } of expressions)
-      expect(expression).toMatch(/^FILL\(\w+, 0\) \* -?\d+\.\d+( \+ FILL\(\w+, 0\) \* -?\d+\.\d+)*$/);
-    expect(JSON.stringify(body)).toContain(`on ${PRICES_DATE}`);
   });
 });
 
