@@ -3,23 +3,18 @@
 import * as z from "zod/mini";
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { apiAt } from "#shared/smoke/api.ts";
-import { attemptsAt } from "#shared/smoke/attempts.ts";
 import { accessToken, Credentials } from "#shared/smoke/sign-in.ts";
-import { type Receiver, runSmoke } from "#shared/smoke/story.ts";
+import { runSmoke } from "#shared/smoke/story.ts";
 import { localToken } from "../local/local-token.ts";
 import { serviceUrl } from "../local/servers/address.ts";
 import { HttpUrl, wholeNumber } from "./command/accepted.ts";
 import { messageOf } from "./command/error.ts";
 import { inputOf, nameTarget, runCommand, WrongUsage } from "./command/options.ts";
-import { startReceiver } from "./smoke-receiver.ts";
 
-const usage = `npm run smoke -- [--base URL] [--changes N] [--receiver-port PORT --receiver-url URL]
-    checks that prospects and webhooks work on a running service
-    --base URL             the service, without /api (default: the local one, whose demo users need no credentials)
-    --changes N            further status changes (default: 200 on the local service, otherwise 10)
-    --receiver-port PORT   the port of this machine on which webhooks arrive (default: any free port)
-    --receiver-url URL     a public URL that leads to PORT of this machine. Without it, a deployed service sends the
-                           webhooks to its own POST /health/webhooks, and the log of deliveries shows what has arrived
+const usage = `npm run smoke -- [--base URL] [--changes N]
+    checks that prospects and webhooks work on a running service, which sends the webhooks to its own POST /health/webhooks
+    --base URL    the service, without /api (default: the local one, whose demo users need no credentials)
+    --changes N   further status changes (default: 200 on the local service, otherwise 10)
 credentials of a deployed service are environment variables, one of
     SMOKE_TOKEN                                      an access token
     SMOKE_USER, SMOKE_PASSWORD, SMOKE_USER_POOL_ID, SMOKE_CLIENT_ID    a user of a Cognito pool; needs AWS credentials
@@ -33,8 +28,6 @@ exit code 0: all steps passed, 1: a step failed, 2: wrong usage`;
 const Options = z.object({
   base: z.optional(HttpUrl),
   changes: z.optional(wholeNumber(0, 9_999)),
-  "receiver-port": z._default(wholeNumber(0, 65_535), 0),
-  "receiver-url": z.optional(HttpUrl),
 });
 
 const CHANGES = { local: 200, deployed: 10 } as const;
@@ -82,22 +75,20 @@ async function users(base: string, credentials: Credentials | undefined): Promis
 }
 
 async function main(): Promise<undefined> {
-  const { changes, ...input } = inputOf(Options, process.argv.slice(2), usage);
-  const base = (input.base ?? serviceUrl()).replace(/\/$/, "");
+  const { base: given = serviceUrl(), changes } = inputOf(Options, process.argv.slice(2), usage);
+  const base = given.replace(/\/$/, "");
   const credentials = credentialsIn(process.env);
   const isLocal = credentials === undefined;
   nameTarget(`${isLocal ? "local service" : "service"} at ${base}`);
   const { admin, rep, stranger } = await users(base, credentials);
-  const started = isLocal || input["receiver-url"] !== undefined;
-  const server = started ? await startReceiver(input["receiver-port"], input["receiver-url"]) : undefined;
-  const receiver: Receiver = server ?? attemptsAt(base, WEBHOOK_WAIT_MS);
   let steps = 0;
   try {
     const delays = await runSmoke({
       admin: apiAt(base, admin),
       rep: apiAt(base, rep),
       ...(stranger !== undefined && { stranger: apiAt(base, stranger) }),
-      receiver,
+      base,
+      webhookWaitMs: WEBHOOK_WAIT_MS,
       prospects: PROSPECTS,
       changes: changes ?? (isLocal ? CHANGES.local : CHANGES.deployed),
       step: (message) => console.log(`${String(++steps).padStart(2)}. ${message}`),
@@ -109,8 +100,6 @@ async function main(): Promise<undefined> {
     console.log(`passed: prospects, map, ${delays.length} signed webhooks${separation} (${steps} steps at ${base})`);
   } catch (error) {
     throw new Error(`failed after step ${steps}: ${messageOf(error)}`);
-  } finally {
-    server?.stop();
   }
 }
 

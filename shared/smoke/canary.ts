@@ -5,7 +5,6 @@ import { cognitoClient } from "#shared/aws/cognito.ts";
 import { openParameters } from "#shared/aws/ssm.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { apiAt, assert } from "#shared/smoke/api.ts";
-import { attemptsAt } from "#shared/smoke/attempts.ts";
 import { accessToken, Credentials } from "#shared/smoke/sign-in.ts";
 import { runSmoke } from "#shared/smoke/story.ts";
 
@@ -30,7 +29,8 @@ export async function canary(webhookWaitMs = WEBHOOK_WAIT_MS): Promise<void> {
     const [webhookMs] = await runSmoke({
       admin: api,
       rep: api,
-      receiver: attemptsAt(settings.API_URL, webhookWaitMs),
+      base: settings.API_URL,
+      webhookWaitMs,
       prospects: 1,
       changes: 0,
       step: () => steps++,

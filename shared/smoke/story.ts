@@ -2,9 +2,10 @@
  * Checks the main steps of a running service: a rep works on prospects, a webhook is delivered, and another company sees none of this. It
  * removes everything that it has created, even if a step fails.
  */
-import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { type Api, assert, call, SmokeError } from "#shared/smoke/api.ts";
+import { delivered } from "#shared/smoke/attempts.ts";
 
 export interface Smoke {
   /** Calls the API as a user who may manage webhooks and prospects. */
@@ -13,62 +14,16 @@ export interface Smoke {
   readonly rep: Api;
   /** Calls the API as a user of another company. If it is undefined, the separation of companies is not checked. */
   readonly stranger?: Api;
-  readonly receiver: Receiver;
+  /** The URL of the service, without `/api`. */
+  readonly base: string;
+  /** Milliseconds to wait for webhooks. */
+  readonly webhookWaitMs: number;
   /** Number of prospects that the rep creates, at most five. */
   readonly prospects: number;
   /** Number of status changes after the first one. Each must be delivered exactly once. */
   readonly changes: number;
   readonly step: (message: string) => void;
   readonly now: () => number;
-}
-
-export interface Webhook {
-  readonly id: number;
-  readonly secretKey: string;
-}
-
-export interface Receiver {
-  readonly url: string;
-  /** A text for the report that says what a delivery proves. */
-  readonly proof: string;
-  /** Waits for the deliveries, and returns them. Throws if they do not come in time. */
-  readonly delivered: (expected: Expected, api: Api) => Promise<readonly Delivery[]>;
-}
-
-/** Deliveries of `webhook` about `prospects`. Other users may change other prospects of the company meanwhile. */
-export interface Expected {
-  readonly webhook: Webhook;
-  readonly prospects: ReadonlySet<number>;
-  readonly count: number;
-}
-
-export interface Delivery {
-  readonly id: string;
-  readonly delayMs: number;
-  readonly event: z.output<typeof StatusChanged>;
-}
-
-const StatusChanged = z.object({
-  id: z.string(),
-  event: z.literal("prospect.status_changed"),
-  createdAt: z.string(),
-  data: z.object({
-    prospect: z.object({ id: z.number() }),
-    newStatus: z.object({ value: z.string() }),
-    statusHistoryId: z.number(),
-  }),
-});
-
-/** Returns the event of a webhook's body. Throws unless `signature` is the value of `X-Service-Signature` for this body. */
-export function verified(
-  { body, signature }: { readonly body: string; readonly signature: string },
-  secretKey: string,
-): z.output<typeof StatusChanged> {
-  const expected = createHmac("sha256", secretKey).update(body, "utf8").digest();
-  const given = Buffer.from(signature, "hex");
-  const isValid = given.length === expected.length && timingSafeEqual(given, expected);
-  assert(isValid, "the signature of a delivery is not valid");
-  return StatusChanged.parse(JSON.parse(body));
 }
 
 const Identified = z.object({ id: z.number() });
@@ -133,8 +88,8 @@ interface Made {
 }
 
 async function story(smoke: Smoke, made: Made): Promise<readonly number[]> {
-  const { admin, rep, stranger, receiver, changes, step } = smoke;
-  const { url } = receiver;
+  const { admin, rep, stranger, base, webhookWaitMs: waitMs, changes, step } = smoke;
+  const url = `${base}/health/webhooks`;
   const registrations = [{ event: "prospect.status_changed" }];
   const body = { name: made.name, url, registrations };
   const webhook = await call(admin, ["POST", "/api/webhooks", body], 201, CreatedWebhook);
@@ -173,14 +128,14 @@ async function story(smoke: Smoke, made: Made): Promise<readonly number[]> {
   const [chosen] = prospects;
   assert(chosen !== undefined, "no prospect was created");
   await call(rep, ["PATCH", `/api/prospects/${chosen}`, { currentStatusId: second.id }], 200, Identified);
-  const [delivery] = await receiver.delivered({ webhook, prospects: made.prospects, count: 1 }, admin);
+  const [delivery] = await delivered(admin, { webhook, prospects: made.prospects, count: 1, waitMs });
   const history = (await call(rep, ["GET", `/api/prospects/${chosen}`], 200, Detail)).statusHistory;
   assert(delivery !== undefined, "no delivery");
   const { data } = delivery.event;
   assert(data.prospect.id === chosen, "the delivery is about another prospect");
   assert(data.newStatus.value === second.value, "the delivery names another status");
   assert(data.statusHistoryId === history[0]?.id, "the delivery names another history entry");
-  step(`the rep changes a status to ${second.value}; ${receiver.proof}`);
+  step(`the rep changes a status to ${second.value}; the webhook is delivered with a valid signature`);
 
   if (stranger === undefined) step("not checked: another company, because there is no token for one");
   else {
@@ -201,7 +156,7 @@ async function story(smoke: Smoke, made: Made): Promise<readonly number[]> {
     await call(rep, ["PATCH", `/api/prospects/${id}`, { currentStatusId }], 200, Identified);
   }
   const count = 1 + changes;
-  const deliveries = await receiver.delivered({ webhook, prospects: made.prospects, count }, admin);
+  const deliveries = await delivered(admin, { webhook, prospects: made.prospects, count, waitMs });
   const ids = new Set(deliveries.map(({ id }) => id));
   assert(ids.size === count && deliveries.length === count, "a delivery arrived twice");
   step(`${changes} more status changes, ${changes} deliveries, none twice`);

@@ -3,7 +3,7 @@ import { createHash, createHmac } from "node:crypto";
 import { afterEach, expect, test, vi } from "vitest";
 import * as limits from "#shared/limits.ts";
 import { type Api, apiAt } from "#shared/smoke/api.ts";
-import { attemptsAt } from "#shared/smoke/attempts.ts";
+import { delivered as readDelivered } from "#shared/smoke/attempts.ts";
 import { handler } from "../../functions/health-webhooks.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
 
@@ -36,7 +36,7 @@ const logOf = (ids: readonly string[], attempt: object): Api => {
 
 /** Reads the deliveries of the test from a log with these deliveries. Throws if fewer than `count` have succeeded. */
 const delivered = (count: number, ids: readonly string[], attempt: object, prospects = new Set([1])) =>
-  attemptsAt("https://api.test", 0).delivered({ webhook, prospects, count }, logOf(ids, attempt));
+  readDelivered(logOf(ids, attempt), { webhook, prospects, count, waitMs: 0 });
 
 test("the deliveries on all pages of the log are read, each with the time from the event to the answer", async () => {
   const read = await delivered(3, ["a", "b", "c"], made);
