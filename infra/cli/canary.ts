@@ -11,8 +11,8 @@ import { ApiError } from "#shared/errors.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { canaryParameter, stackNameOf } from "../settings/names.ts";
 import { textUpTo } from "./command/accepted.ts";
-import { argumentsOf, checked, commandNamed, runCommand, WrongUsage } from "./command/options.ts";
-import { chosenStack, deployedTable, stackOptions, stackUsage } from "./table-in-use.ts";
+import { command, runCommands, WrongUsage } from "./command/options.ts";
+import { chosenStack, deployedTable, stackInput, stackUsage } from "./table-in-use.ts";
 
 const usage = `npm run canary -- create
     makes the company "Smoke test" with one user, and keeps the user's password in Parameter Store; safe to repeat
@@ -71,14 +71,6 @@ async function userOf(pool: UserPool) {
   return { sub: user.sub, credentials: { user: EMAIL, password } };
 }
 
-function readInput() {
-  const { positionals, values } = argumentsOf({ ...stackOptions, sub: { type: "string" } }, usage);
-  commandNamed(positionals, { create: true }, usage);
-  const stackName = chosenStack(values) ?? stackNameOf(undefined);
-  const { sub } = checked(z.object({ sub: z.optional(textUpTo(255)) }), { sub: values.sub }, usage);
-  return { stackName, ...(sub !== undefined && { client: { sub, credentials: credentialsIn(process.env) } }) };
-}
-
 /** Returns the credentials of a client in these environment variables. An error names the variable, but not its value. */
 function credentialsIn(env: NodeJS.ProcessEnv): z.output<typeof Client> {
   const { SMOKE_TOKEN_URL: tokenUrl, SMOKE_CLIENT_ID: clientId, SMOKE_CLIENT_SECRET: clientSecret } = env;
@@ -94,13 +86,17 @@ function credentialsIn(env: NodeJS.ProcessEnv): z.output<typeof Client> {
   return client.data;
 }
 
-async function main(): Promise<undefined> {
-  const { stackName, ...input } = readInput();
+const Input = z.strictObject({ ...stackInput, sub: z.optional(textUpTo(255)) });
+
+async function create({ sub, ...stack }: z.output<typeof Input>): Promise<number> {
+  const stackName = chosenStack(stack) ?? stackNameOf(undefined);
+  const client = sub === undefined ? {} : { client: { sub, credentials: credentialsIn(process.env) } };
   const { table, userPoolId, dynamoDb } = await deployedTable(stackName);
   const pool = userPoolId === undefined ? {} : { pool: { id: userPoolId, client: cognitoClient(dynamoDb) } };
-  console.log(await createCanary({ stackName, table, parameters: openParameters(dynamoDb), ...pool, ...input }));
+  console.log(await createCanary({ stackName, table, parameters: openParameters(dynamoDb), ...pool, ...client }));
+  return 0;
 }
 
 if (import.meta.main) {
-  await runCommand(main);
+  await runCommands(usage, { create: command(Input, create) });
 }

@@ -1,22 +1,16 @@
-/** Runs an operator's command on one company: `npm run … -- COMMAND --company N [--stage NAME] [--stack NAME]`. */
+/** Makes the commands of operators that work on one company of a deployment: `COMMAND --company N [--stage NAME] [--stack NAME]`. */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { CompanyId } from "./command/accepted.ts";
-import { argumentsOf, checked, commandNamed, optionsIn, runCommand } from "./command/options.ts";
+import { command } from "./command/options.ts";
 import { chosenStack, stackInput, tableInUse } from "./table-in-use.ts";
 
-/** Resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
-type CompanyWork = (table: Table, companyId: number) => Promise<number>;
+const Input = z.strictObject({ ...stackInput, company: CompanyId });
 
-const Input = z.object({ ...stackInput, company: CompanyId });
-
-/** Sets the exit code: that of the command, 2 after wrong usage, or 1 for an unknown company or after any other error. */
-export const companyCommand = (usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> =>
-  runCommand(async () => {
-    const { positionals, values } = argumentsOf(optionsIn(Input.shape), usage);
-    const work = commandNamed(positionals, commands, usage);
-    const { company, ...stack } = checked(Input, values, usage);
+/** `work` resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
+export const companyCommand = (work: (table: Table, companyId: number) => Promise<number>) =>
+  command(Input, async ({ company, ...stack }) => {
     const { table, label } = await tableInUse(chosenStack(stack));
     if ((await table.get(keys.company(company))) === undefined) throw new Error(`${label} has no company ${company}`);
     return work(table, company);

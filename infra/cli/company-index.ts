@@ -8,6 +8,7 @@ import { RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts
 import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
+import { runCommands } from "./command/options.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
 import { stackUsage } from "./table-in-use.ts";
 
@@ -74,4 +75,8 @@ function progress(): (line: string) => void {
   };
 }
 
-await companyCommand(usage, { verify, rebuild: rebuildIndex, "repair-activity": repair });
+await runCommands(usage, {
+  verify: companyCommand(verify),
+  rebuild: companyCommand(rebuildIndex),
+  "repair-activity": companyCommand(repair),
+});

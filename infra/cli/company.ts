@@ -17,7 +17,7 @@ import { Email, text } from "#shared/schema.ts";
 import { describeTable } from "../local/engines/tables.ts";
 import { type DeployedRetention, readRetention } from "../settings/retention.ts";
 import { CompanyId, must, TableName, textUpTo } from "./command/accepted.ts";
-import { inputOf, runNamed } from "./command/options.ts";
+import { command, runCommands } from "./command/options.ts";
 import { type ErasureContext, eraseCompany, erasureOf, remainsOf, remainsUntil } from "./company/erasure.ts";
 import { exportCompany } from "./company/export.ts";
 import { type RowStore, storesAt, unitsInput, unitsUsage } from "./company/rows.ts";
@@ -41,7 +41,7 @@ ${stackUsage}
 ${unitsUsage}
 exit code 0: success, 1: something is left of a company, refused or any other error, 2: wrong usage`;
 
-const Input = z.object({
+const Input = z.strictObject({
   ...stackInput,
   ...unitsInput,
   company: CompanyId,
@@ -102,15 +102,60 @@ async function assertRestored(client: DynamoDBClient, name: string): Promise<voi
 }
 
 /** Returns a command on one company. `work` prints a report and resolves with the exit code. */
-const onCompany =
-  (work: (context: Context, input: Input) => Promise<number>) =>
-  async (args: readonly string[]): Promise<number> => {
-    const input = inputOf(Input, args, usage);
-    return work(await contextOf(await tableInUse(chosenStack(input)), input), input);
-  };
+const onCompany = (work: (context: Context, input: Input) => Promise<number>) =>
+  command(Input, async (input) => work(await contextOf(await tableInUse(chosenStack(input)), input), input));
 
-const commands = {
-  create,
+/**
+ * Counts what is left of a company. Throws if nothing is left and no erasure is recorded. Otherwise a mistyped id would look like a
+ * completed erasure.
+ */
+async function check(context: Context, company: number): Promise<number> {
+  const restored = await context.findRestored();
+  const all = { ...context, others: [...context.others, ...restored] };
+  const { rows, others, files } = await remainsOf(all, company);
+  const erasure = await erasureOf(context.rows.table, company);
+  const isIn = (counts: Readonly<Record<string, number>>): boolean => Object.keys(counts).length > 0;
+  const isEmpty = files === 0 && ![rows, ...Object.values(others)].some(isIn);
+  if (isEmpty && erasure === undefined) {
+    throw new Error(`there is no company ${company}, and no erasure of it is recorded: check the id`);
+  }
+  for (const { tableName } of restored.filter(({ tableName }) => isIn(others[tableName] ?? {}))) {
+    console.error(`the restored table ${tableName} contains company ${company}: delete the table, or use --also`);
+  }
+  const left = { rowsLeft: rows, otherTables: others, filesLeft: files };
+  console.log(JSON.stringify({ company, erasedAt: erasure?.erasedAt ?? null, ...left }));
+  return isEmpty ? 0 : 1;
+}
+
+const NewCompany = z.strictObject({
+  ...stackInput,
+  name: z.pipe(textUpTo(limits.name), text(limits.name)),
+  owner: z.string().check(z.refine((email) => z.safeParse(Email, email).success, must("an e-mail address"))),
+  "first-name": z._default(text(limits.name), ""),
+  "last-name": z._default(text(limits.name), ""),
+  sub: z.optional(textUpTo(255)),
+});
+
+function identitiesOf({ isLocal, userPoolId, dynamoDb }: TableInUse): IdentityProvider {
+  if (isLocal) return directoryOnly;
+  if (userPoolId === undefined)
+    throw new Error("this stack uses an external identity provider: name the owner's subject there by --sub");
+  return userPool(userPoolId, cognitoClient(dynamoDb));
+}
+
+async function create(input: z.output<typeof NewCompany>): Promise<number> {
+  const { name, owner: email, sub } = input;
+  // `--sub` names the owner's subject at an external identity provider. The local service never uses such a provider.
+  const target = await (sub === undefined ? tableInUse : deployedTable)(chosenStack(input));
+  const identity = sub === undefined ? await identitiesOf(target).invite(email) : { sub };
+  const owner = { email, firstName: input["first-name"], lastName: input["last-name"], ...identity };
+  const made = await createCompany(contextOn(target.table), { name, owner });
+  console.log(`company ${made.company.id} ${name} with owner ${made.owner.id} ${email} on ${target.label}`);
+  return 0;
+}
+
+await runCommands(usage, {
+  create: command(NewCompany, create),
   suspend: onCompany(async ({ rows: { table }, clock }, { company }) => {
     const users = await suspend({ table, clock }, company);
     console.log(`company ${company} is suspended: the API refuses requests of its ${users} users`);
@@ -135,56 +180,4 @@ const commands = {
     return check(context, company);
   }),
   check: onCompany((context, { company }) => check(context, company)),
-};
-
-/**
- * Counts what is left of a company. Throws if nothing is left and no erasure is recorded. Otherwise a mistyped id would look like a
- * completed erasure.
- */
-async function check(context: Context, company: number): Promise<number> {
-  const restored = await context.findRestored();
-  const all = { ...context, others: [...context.others, ...restored] };
-  const { rows, others, files } = await remainsOf(all, company);
-  const erasure = await erasureOf(context.rows.table, company);
-  const isIn = (counts: Readonly<Record<string, number>>): boolean => Object.keys(counts).length > 0;
-  const isEmpty = files === 0 && ![rows, ...Object.values(others)].some(isIn);
-  if (isEmpty && erasure === undefined) {
-    throw new Error(`there is no company ${company}, and no erasure of it is recorded: check the id`);
-  }
-  for (const { tableName } of restored.filter(({ tableName }) => isIn(others[tableName] ?? {}))) {
-    console.error(`the restored table ${tableName} contains company ${company}: delete the table, or use --also`);
-  }
-  const left = { rowsLeft: rows, otherTables: others, filesLeft: files };
-  console.log(JSON.stringify({ company, erasedAt: erasure?.erasedAt ?? null, ...left }));
-  return isEmpty ? 0 : 1;
-}
-
-const NewCompany = z.object({
-  ...stackInput,
-  name: z.pipe(textUpTo(limits.name), text(limits.name)),
-  owner: z.string().check(z.refine((email) => z.safeParse(Email, email).success, must("an e-mail address"))),
-  "first-name": z._default(text(limits.name), ""),
-  "last-name": z._default(text(limits.name), ""),
-  sub: z.optional(textUpTo(255)),
 });
-
-function identitiesOf({ isLocal, userPoolId, dynamoDb }: TableInUse): IdentityProvider {
-  if (isLocal) return directoryOnly;
-  if (userPoolId === undefined)
-    throw new Error("this stack uses an external identity provider: name the owner's subject there by --sub");
-  return userPool(userPoolId, cognitoClient(dynamoDb));
-}
-
-async function create(args: readonly string[]): Promise<number> {
-  const input = inputOf(NewCompany, args, usage);
-  const { name, owner: email, sub } = input;
-  // `--sub` names the owner's subject at an external identity provider. The local service never uses such a provider.
-  const target = await (sub === undefined ? tableInUse : deployedTable)(chosenStack(input));
-  const identity = sub === undefined ? await identitiesOf(target).invite(email) : { sub };
-  const owner = { email, firstName: input["first-name"], lastName: input["last-name"], ...identity };
-  const made = await createCompany(contextOn(target.table), { name, owner });
-  console.log(`company ${made.company.id} ${name} with owner ${made.owner.id} ${email} on ${target.label}`);
-  return 0;
-}
-
-await runNamed(commands, usage);

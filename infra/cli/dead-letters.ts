@@ -6,6 +6,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import { GetQueueAttributesCommand, SendMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from "aws-lambda";
+import * as z from "zod/mini";
 import { openQueue, sqsClient } from "#shared/aws/sqs.ts";
 import { systemClock } from "#shared/clock.ts";
 import { flushStream, flushTypes } from "#shared/company-index/write/flush-stream.ts";
@@ -13,10 +14,10 @@ import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import { streamsClient } from "./clients.ts";
-import { argumentsOf, exitCodes, runCommand, unknownCommand, WrongUsage } from "./command/options.ts";
+import { command, exitCodes, runCommands, WrongUsage } from "./command/options.ts";
 import { type Message, type Redrive, redrive } from "./redrive.ts";
 import { streamRecords } from "./stream-records.ts";
-import { chosenStack, stackOptions, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
+import { chosenStack, stackInput, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /**
  * The dead-letter queues by name. `url` is the stack output with the queue's URL, and `source` the one with the URL of the queue from which
@@ -41,34 +42,32 @@ npm run dead-letters -- redrive QUEUE
 ${stackUsage}
 exit code 0: done, 1: some messages failed again or may remain, or any other error, 2: wrong usage`;
 
-async function main(): Promise<number> {
-  const { stack, queue } = readInput();
-  const inUse = await tableInUse(stack);
+const Input = z.strictObject(stackInput);
+type Input = z.output<typeof Input>;
+
+async function open(input: Input) {
+  const inUse = await tableInUse(chosenStack(input));
   const sqs = sqsClient(inUse.sqs);
-  const redrives = redrivesOf(inUse, sqs, streamsClient(inUse.dynamoDb));
-  if (queue === undefined) {
-    for (const { name, url } of redrives) {
-      console.log(`${name.padEnd(20)}${String(await countMessages(sqs, url)).padStart(9)}`);
-    }
-    return exitCodes.done;
-  }
-  const one = redrives.find(({ name }) => name === queue);
-  if (one === undefined) throw new Error(`${inUse.label} has no queue ${queue}`);
-  const { done, failed, isComplete } = await redrive(sqs, one, Date.now());
-  console.log(`${queue} on ${inUse.label}: ${done} done again, ${failed} failed`);
-  if (!isComplete) console.error("the queue gets many new messages, so older ones may remain: run the command again");
-  return failed === 0 && isComplete ? exitCodes.done : exitCodes.failed;
+  return { sqs, label: inUse.label, redrives: redrivesOf(inUse, sqs, streamsClient(inUse.dynamoDb)) };
 }
 
-function readInput(): { queue: string | undefined; stack: string | undefined } {
-  const { positionals, values } = argumentsOf(stackOptions, usage);
-  const [command, queue, ...more] = positionals;
-  const stack = chosenStack(values);
-  if (command === "list" && queue === undefined) return { queue, stack };
-  if (command !== "redrive" || more.length > 0) throw unknownCommand(positionals.join(" "), usage);
-  if (queue === undefined) throw new WrongUsage(`QUEUE: is required\nusage: ${usage}`);
+async function list(input: Input): Promise<number> {
+  const { sqs, redrives } = await open(input);
+  for (const { name, url } of redrives) {
+    console.log(`${name.padEnd(20)}${String(await countMessages(sqs, url)).padStart(9)}`);
+  }
+  return exitCodes.done;
+}
+
+async function redriveQueue(input: Input, queue: string): Promise<number> {
   if (!Object.hasOwn(queues, queue)) throw new WrongUsage(`${queue}: no queue has this name\nusage: ${usage}`);
-  return { queue, stack };
+  const { sqs, label, redrives } = await open(input);
+  const one = redrives.find(({ name }) => name === queue);
+  if (one === undefined) throw new Error(`${label} has no queue ${queue}`);
+  const { done, failed, isComplete } = await redrive(sqs, one, Date.now());
+  console.log(`${queue} on ${label}: ${done} done again, ${failed} failed`);
+  if (!isComplete) console.error("the queue gets many new messages, so older ones may remain: run the command again");
+  return failed === 0 && isComplete ? exitCodes.done : exitCodes.failed;
 }
 
 type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
@@ -135,4 +134,4 @@ async function countMessages(sqs: SQSClient, QueueUrl: string): Promise<number> 
   return Object.values(Attributes).reduce((sum, count) => sum + Number(count), 0);
 }
 
-await runCommand(main);
+await runCommands(usage, { list: command(Input, list), redrive: command(Input, redriveQueue, "QUEUE") });

@@ -15,7 +15,7 @@ import { createAccount } from "#shared/reference/service-accounts.ts";
 import { CompanyEmail } from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
 import { CompanyId, must, textUpTo, wholeNumber } from "./command/accepted.ts";
-import { inputOf, runNamed } from "./command/options.ts";
+import { command, runCommands } from "./command/options.ts";
 import { chosenStack, stackInput, stackUsage, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run --silent key -- create --company N --by EMAIL --name NAME --scopes SCOPE,SCOPE
@@ -40,7 +40,7 @@ const namesOf = <Name extends string>(options: readonly Name[]) =>
       .check(z.refine((names) => new Set(names).size === names.length, "must hold each name once")),
   );
 
-const Input = z.object({
+const Input = z.strictObject({
   ...stackInput,
   company: CompanyId,
   by: z.string(),
@@ -62,8 +62,8 @@ async function callerOf(table: Table, companyId: number, email: string): Promise
   return { companyId, userId, role, permissions };
 }
 
-async function create(args: readonly string[]): Promise<number> {
-  const { company, by, name, role, permissions, scopes, days, ...stack } = inputOf(Input, args, usage);
+async function create(input: z.output<typeof Input>): Promise<number> {
+  const { company, by, name, role, permissions, scopes, days, ...stack } = input;
   const { table } = await tableInUse(chosenStack(stack));
   const context = contextOn(table);
   const caller = await callerOf(table, company, by);
@@ -77,4 +77,4 @@ async function create(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-await runNamed({ create }, usage);
+await runCommands(usage, { create: command(Input, create) });

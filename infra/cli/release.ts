@@ -4,13 +4,14 @@
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
 import { contractOf } from "../openapi/breaking.ts";
 import { openApiDocument } from "../openapi/generate.ts";
 import { gradualRights, RightsByFile, removedRights } from "../release/gradual-rights.ts";
 import { lastRelease, packageVersion, RELEASES, recorded } from "../release/releases.ts";
 import { schemasOfRelease } from "../release/stored-schemas.ts";
-import { argumentsOf, commandNamed, runCommand } from "./command/options.ts";
+import { command, runCommands } from "./command/options.ts";
 import { recordCompany } from "./release/record.ts";
 
 const usage = `npm run release -- check|record
@@ -49,7 +50,5 @@ async function record(): Promise<number> {
   return 0;
 }
 
-await runCommand(async () => {
-  const { positionals } = argumentsOf({}, usage);
-  return commandNamed(positionals, { check, record }, usage)();
-});
+const None = z.strictObject({});
+await runCommands(usage, { check: command(None, check), record: command(None, record) });

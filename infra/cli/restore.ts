@@ -8,7 +8,7 @@ import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { systemClock } from "#shared/clock.ts";
 import { describeTable } from "../local/engines/tables.ts";
 import { CompanyId, must, TableName } from "./command/accepted.ts";
-import { checked, optionsIn, optionsOf, runNamed } from "./command/options.ts";
+import { command, runCommands } from "./command/options.ts";
 import { type RowStore, storesAt, unitsInput, unitsUsage } from "./company/rows.ts";
 import type { CarryContext } from "./restore/carry-over.ts";
 import { restoreCompany } from "./restore/company.ts";
@@ -76,46 +76,37 @@ async function carryOf({ client, used, storeOf }: Deployment, target: string, fr
   };
 }
 
-/** The options of all commands. The schema of each command refuses the options of the other commands with a sentence. */
-const options = Object.fromEntries(Object.values(inputs).flatMap(({ shape }) => Object.entries(optionsIn(shape))));
-
-/** Reads the arguments of a command before it looks for the table, so that wrong usage is reported even without a running service. */
-const command =
-  <S extends z.ZodMiniType<z.output<typeof Shared>>>(
-    schema: S,
-    work: (deployment: Deployment, input: z.output<S>) => Promise<number>,
-  ) =>
-  async (args: readonly string[]): Promise<number> => {
-    const input = checked(schema, optionsOf(args, options, usage), usage);
+const onDeployment = <S extends z.ZodMiniObject & z.ZodMiniType<z.output<typeof Shared>>>(
+  schema: S,
+  work: (deployment: Deployment, input: z.output<S>) => Promise<number>,
+) =>
+  command(schema, async (input) => {
     const { dynamoDb, outputs } = await tableInUse(chosenStack(input));
-    const client = rawDynamoClient(dynamoDb);
-    return work(
-      { client, wait, progress: report, used: outputs.TableName, storeOf: storesAt(dynamoClient(dynamoDb), input) },
-      input,
-    );
-  };
+    const storeOf = storesAt(dynamoClient(dynamoDb), input);
+    return work({ client: rawDynamoClient(dynamoDb), wait, progress: report, used: outputs.TableName, storeOf }, input);
+  });
 
-const commands = {
-  table: command(inputs.table, async (deployment, { as, to: at, from }) => {
+await runCommands(usage, {
+  table: onDeployment(inputs.table, async (deployment, { as, to: at, from }) => {
     const carry = await carryOf(deployment, as, from);
     const request = { source: (carry.earlier ?? carry.live).tableName, at };
     return printed(as, await restoreWholeTable(deployment, request, carry));
   }),
-  prepare: command(inputs.prepare, async (deployment, { table, from }) =>
+  prepare: onDeployment(inputs.prepare, async (deployment, { table, from }) =>
     printed(table, await prepareCopy(deployment, await carryOf(deployment, table, from))),
   ),
-  verify: command(inputs.verify, async ({ client, storeOf }, { table, rebuild }) => {
+  verify: onDeployment(inputs.verify, async ({ client, storeOf }, { table, rebuild }) => {
     if ((await describeTable(client, table)) === undefined) throw new Error(`there is no table ${table}`);
     const line = (text: string): void => console.log(text);
     const context = { rows: storeOf(table), clock: systemClock, wait, isRepairing: rebuild, report: line };
     return (await verifyAll(context)) === 0 ? 0 : 1;
   }),
-  delete: command(inputs.delete, async (deployment, { table }) => {
+  delete: onDeployment(inputs.delete, async (deployment, { table }) => {
     const isDeleted = await deleteRestored(deployment, table, deployment.used);
     console.log(`the table ${table} ${isDeleted ? "is deleted" : "does not exist"}`);
     return 0;
   }),
-  company: command(inputs.company, async ({ used, storeOf }, { company, from }) => {
+  company: onDeployment(inputs.company, async ({ used, storeOf }, { company, from }) => {
     const context = { live: storeOf(used), restored: storeOf(from), clock: systemClock, progress: report };
     const { faults, ...counts } = await restoreCompany(context, company);
     console.log(
@@ -123,6 +114,4 @@ const commands = {
     );
     return faults.length === 0 ? 0 : 1;
   }),
-};
-
-await runNamed(commands, usage);
+});

@@ -16,8 +16,8 @@ import * as z from "zod/mini";
 import { eventFunctions } from "../routes/routes.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { cloudFormationClient, lambdaClient } from "./clients.ts";
-import { argumentsOf, commandNamed, runCommand } from "./command/options.ts";
-import { chosenStack, deployedTable, stackOptions, stackUsage } from "./table-in-use.ts";
+import { command, runCommands } from "./command/options.ts";
+import { chosenStack, deployedTable, stackInput, stackUsage } from "./table-in-use.ts";
 
 const usage = `npm run senders -- stop
     sends no more webhooks; deliveries wait in the queue and in the table, and none is lost
@@ -76,20 +76,16 @@ async function mappingOf({ lambda }: SendersContext, name: string): Promise<stri
   throw new Error(`the function ${name} reads no queue`);
 }
 
-function readInput() {
-  const { positionals, values } = argumentsOf(stackOptions, usage);
-  const isOn = commandNamed(positionals, { stop: false, start: true }, usage);
-  return { isOn, stack: chosenStack(values) ?? stackNameOf(undefined) };
-}
-
-async function main(): Promise<undefined> {
-  const { isOn, stack } = readInput();
-  const { dynamoDb } = await deployedTable(stack);
-  const context = { cloud: cloudFormationClient(dynamoDb), lambda: lambdaClient(dynamoDb), wait };
-  await switchSenders(context, stack, isOn);
-  console.log(`the senders of stack ${stack} ${isOn ? "work" : "are stopped"}`);
-}
+const switching = (isOn: boolean) =>
+  command(z.strictObject(stackInput), async (input) => {
+    const stack = chosenStack(input) ?? stackNameOf(undefined);
+    const { dynamoDb } = await deployedTable(stack);
+    const context = { cloud: cloudFormationClient(dynamoDb), lambda: lambdaClient(dynamoDb), wait };
+    await switchSenders(context, stack, isOn);
+    console.log(`the senders of stack ${stack} ${isOn ? "work" : "are stopped"}`);
+    return 0;
+  });
 
 if (import.meta.main) {
-  await runCommand(main);
+  await runCommands(usage, { stop: switching(false), start: switching(true) });
 }

@@ -9,7 +9,7 @@ import { localToken } from "../local/local-token.ts";
 import { serviceUrl } from "../local/servers/address.ts";
 import { HttpUrl, wholeNumber } from "./command/accepted.ts";
 import { messageOf } from "./command/error.ts";
-import { inputOf, nameTarget, runCommand, WrongUsage } from "./command/options.ts";
+import { checked, nameTarget, optionsIn, optionsOf, runCommand, WrongUsage } from "./command/options.ts";
 
 const usage = `npm run smoke -- [--base URL] [--changes N]
     checks that prospects and webhooks work on a running service, which sends the webhooks to its own POST /health/webhooks
@@ -75,7 +75,11 @@ async function users(base: string, credentials: Credentials | undefined): Promis
 }
 
 async function main(): Promise<undefined> {
-  const { base: given = serviceUrl(), changes } = inputOf(Options, process.argv.slice(2), usage);
+  const { base: given = serviceUrl(), changes } = checked(
+    Options,
+    optionsOf(process.argv.slice(2), optionsIn(Options.shape), usage),
+    usage,
+  );
   const base = given.replace(/\/$/, "");
   const credentials = credentialsIn(process.env);
   const isLocal = credentials === undefined;

@@ -98,7 +98,6 @@ function missingOf({ name, message }: Error): string | undefined {
 }
 
 export const stackInput = { stage: z.optional(z.string()), stack: z.optional(z.string()) };
-export const stackOptions = { stage: { type: "string" }, stack: { type: "string" } } as const;
 
 export const stackUsage = `    [--stage NAME]   the deployment of this stage, even while a local service runs
     [--stack NAME]   the deployment with this stack, even while a local service runs (default ${stackNameOf(undefined)})`;

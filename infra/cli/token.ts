@@ -2,7 +2,7 @@
 
 import { localToken } from "../local/local-token.ts";
 import { serviceUrl } from "../local/servers/address.ts";
-import { argumentsOf, exitCodes, nameTarget, runCommand, WrongUsage } from "./command/options.ts";
+import { argumentsOf, exitCodes, nameTarget, operandIn, runCommand } from "./command/options.ts";
 
 const usage = `npm run --silent token -- EMAIL
     prints an access token of this user of the running local service, and nothing else
@@ -10,10 +10,7 @@ const usage = `npm run --silent token -- EMAIL
 exit code 0: done, 1: failed, 2: wrong usage`;
 
 await runCommand(async () => {
-  const { positionals } = argumentsOf({}, usage);
-  const [email, ...more] = positionals;
-  if (email === undefined) throw new WrongUsage(`EMAIL: is required\nusage: ${usage}`);
-  if (more.length > 0) throw new WrongUsage(`${positionals.join(" ")}: give one e-mail address\nusage: ${usage}`);
+  const email = operandIn(argumentsOf({}, usage).positionals, "EMAIL", usage);
   const base = serviceUrl();
   nameTarget(`local service at ${base}`);
   console.log(await localToken(base, email));

@@ -3,6 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type Reconciliation, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
+import { runCommands } from "./command/options.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
 import { stackUsage } from "./table-in-use.ts";
 
@@ -40,4 +41,4 @@ function print(companyId: number, { faults, ...counts }: Reconciliation): void {
   for (const [name, count] of rows) console.log(`${name.padEnd(32)}${String(count).padStart(9)}`);
 }
 
-await companyCommand(usage, { reconcile: reconcileCompany });
+await runCommands(usage, { reconcile: companyCommand(reconcileCompany) });

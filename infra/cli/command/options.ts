@@ -15,7 +15,10 @@ export function argumentsOf<const T extends ParseArgsOptionsConfig>(
   usage: string,
   args: readonly string[] = process.argv.slice(2),
 ) {
-  answerHelp(args, usage);
+  if (args.includes("--help")) {
+    console.log(`usage: ${usage}`);
+    process.exit(0);
+  }
   try {
     const { tokens, ...parsed } = parseArgs({ args: [...args], options, allowPositionals: true, tokens: true });
     refuseRepeated(tokens, options);
@@ -28,8 +31,7 @@ export function argumentsOf<const T extends ParseArgsOptionsConfig>(
 /** Parses the arguments like `argumentsOf`, for a command that accepts no positional arguments. */
 export function optionsOf<const T extends ParseArgsOptionsConfig>(args: readonly string[], options: T, usage: string) {
   const { values, positionals } = argumentsOf(options, usage, args);
-  const [unexpected] = positionals;
-  if (unexpected !== undefined) throw wrongArgument(`Unexpected argument '${unexpected}'`, usage);
+  refuseOperands(positionals, usage);
   return values;
 }
 
@@ -72,12 +74,6 @@ export function optionsOrExit<const T extends ParseArgsOptionsConfig>(options: T
   }
 }
 
-export function answerHelp(args: readonly string[], usage: string): void {
-  if (!args.includes("--help")) return;
-  console.log(`usage: ${usage}`);
-  process.exit(0);
-}
-
 /** Returns an error whose message is one line: the reason, and the command that prints the usage. */
 function wrongArgument(error: unknown, usage: string): WrongUsage {
   const message = messageOf(error);
@@ -103,47 +99,67 @@ export function checked<S extends z.ZodMiniType>(
   throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
 }
 
-/** Returns the value in `commands` of the command that `words` name. Throws WrongUsage if there is no such command. */
-export function commandNamed<T>(words: readonly string[], commands: Readonly<Record<string, T>>, usage: string): T {
-  const name = words.join(" ");
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) throw unknownCommand(name, usage);
-  return command;
-}
-
-/** Returns the error for a word that is no command. Without a word, its message is only the usage. */
-export const unknownCommand = (name: string, usage: string): WrongUsage =>
-  new WrongUsage(`${name === "" ? "" : `${name}: unknown command\n`}usage: ${usage}`);
-
 /**
  * Returns the options of a schema for `parseArgs`. An option that accepts `true` takes no value, and one that accepts a list may be
  * repeated.
  */
-export function optionsIn(shape: Readonly<Record<string, z.ZodMiniType>>): ParseArgsOptionsConfig {
-  const optionOf = (schema: z.ZodMiniType) => {
+export function optionsIn(shape: z.core.$ZodShape): ParseArgsOptionsConfig {
+  const optionOf = (schema: z.core.$ZodType) => {
     const accepts = (value: unknown): boolean => z.safeParse(schema, value).success;
     return { type: accepts(true) ? "boolean" : "string", multiple: accepts([]) } as const;
   };
   return Object.fromEntries(Object.entries(shape).map(([name, schema]) => [name, optionOf(schema)]));
 }
 
-/** Reads the options of `schema`, for a command that accepts no positional arguments. */
-export const inputOf = <Shape extends Readonly<Record<string, z.ZodMiniType>>>(
-  schema: z.ZodMiniObject<Shape>,
-  args: readonly string[],
-  usage: string,
-) => checked(schema, optionsOf(args, optionsIn(schema.shape), usage), usage);
+interface Command {
+  readonly options: ParseArgsOptionsConfig;
+  /** Throws WrongUsage for wrong options or operands. Otherwise resolves with the exit code. */
+  readonly run: (
+    values: Readonly<Record<string, unknown>>,
+    operands: readonly string[],
+    usage: string,
+  ) => Promise<number>;
+}
 
-/** Runs the command that the first argument names, with the other arguments. */
-export const runNamed = (
-  commands: Readonly<Record<string, (args: readonly string[]) => Promise<number>>>,
-  usage: string,
-): Promise<void> =>
+/** Makes one of the commands of a script. `operandName` is the name of the argument that must follow the name of the command. */
+export const command = <S extends z.ZodMiniObject>(
+  schema: S,
+  work: (input: z.output<S>, operand: string) => Promise<number>,
+  operandName?: string,
+): Command => ({
+  options: optionsIn(schema.shape),
+  run: (values, operands, usage) => {
+    const operand = operandName === undefined ? "" : operandIn(operands, operandName, usage);
+    if (operandName === undefined) refuseOperands(operands, usage);
+    return work(checked(schema, values, usage), operand);
+  },
+});
+
+/**
+ * Runs the command that the first argument names. The options of all commands are parsed alike, so the schema of each command must refuse
+ * those of the other commands.
+ */
+export const runCommands = (usage: string, commands: Readonly<Record<string, Command>>): Promise<void> =>
   runCommand(async () => {
-    const [name = "", ...args] = process.argv.slice(2);
-    answerHelp([name], usage);
-    return commandNamed([name], commands, usage)(args);
+    const options = Object.assign({}, ...Object.values(commands).map((one) => one.options));
+    const { values, positionals } = argumentsOf(options, usage);
+    const [name = "", ...operands] = positionals;
+    const chosen = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    // Only the name is shown, because a later argument may be an access token.
+    if (chosen === undefined) throw new WrongUsage(`${name === "" ? "" : `${name}: unknown command\n`}usage: ${usage}`);
+    return chosen.run(values, operands, usage);
   });
+
+/** Returns the only operand. Throws WrongUsage if there is none or more than one. */
+export function operandIn([operand, ...more]: readonly string[], name: string, usage: string): string {
+  if (operand === undefined) throw new WrongUsage(`${name}: is required\nusage: ${usage}`);
+  refuseOperands(more, usage);
+  return operand;
+}
+
+function refuseOperands([unexpected]: readonly string[], usage: string): void {
+  if (unexpected !== undefined) throw wrongArgument(`Unexpected argument '${unexpected}'`, usage);
+}
 
 /** Prints a command's target on stderr, so that an operator notices a wrong target, such as a local service that runs by chance. */
 export const nameTarget = (target: string): void => console.error(`target: ${target}`);

@@ -4,11 +4,18 @@ import { createReadStream, openAsBlob } from "node:fs";
 import { realpath, stat, writeFile } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { csvText } from "#shared/prospects/csv/write.ts";
-import type { ImportJob } from "../../../docs/client/api.ts";
+import type { ImportJob, NewImport } from "../../../docs/client/api.ts";
 import { exitCodes } from "../command/options.ts";
-import { download, replace } from "./files.ts";
-import type { ImportOptions } from "./options.ts";
-import { Busy, dataOf, digits, Failed, followed, isOpen, once, retried, type Service } from "./service.ts";
+import { Busy, dataOf, digits, download, Failed, followed, once, replace, retried, type Service } from "./service.ts";
+
+interface ImportOptions {
+  readonly file: string;
+  /** The file that gets the errors of skipped rows. */
+  readonly errors: string | undefined;
+  readonly again: boolean;
+  readonly dryRun: boolean;
+  readonly reading: Pick<NewImport, "mapping" | "matchBy" | "onMatch">;
+}
 
 /** Returns the exit code. */
 export async function importFile(service: Service, options: ImportOptions): Promise<number> {
@@ -19,8 +26,9 @@ export async function importFile(service: Service, options: ImportOptions): Prom
   }
   const begun = await openOrNew(service, options, content);
   if (begun.state === "awaiting_upload") await upload(service, file, begun.id);
-  const job = await followed(service, () => importNow(service, begun.id), progressOf);
-  service.spinner.stop();
+  const text = ({ processed, written, skipped }: ImportJob): string =>
+    `${digits(processed)} rows read, ${digits(written)} written, ${digits(skipped)} skipped`;
+  const job = await followed(service, () => importNow(service, begun.id), text);
   if (begun.state === "completed") console.log(`imported before, on ${begun.createdAt}; --again imports it once more`);
   report(options, job);
   if (errors !== undefined) await replace(errors, (fresh) => saveErrors(service, job, fresh));
@@ -30,7 +38,6 @@ export async function importFile(service: Service, options: ImportOptions): Prom
 const importNow = ({ client }: Service, id: number): Promise<ImportJob> =>
   dataOf(client.GET("/api/prospects/imports/{id}", { params: { path: { id } } }));
 
-type Content = Awaited<ReturnType<typeof checksumOf>>;
 async function checksumOf(file: string) {
   const stats = await stat(file);
   // A pipe or a device cannot be read twice: for the checksum and for the upload.
@@ -45,7 +52,12 @@ async function checksumOf(file: string) {
  * Returns the import of this content with these options, or begins it. The idempotency key depends only on content, options and `old`, an
  * earlier import that cannot be used. So a repeated or concurrent command uses the same import. Each dry run is a new import.
  */
-async function openOrNew(service: Service, options: ImportOptions, content: Content, old?: number): Promise<ImportJob> {
+async function openOrNew(
+  service: Service,
+  options: ImportOptions,
+  content: Awaited<ReturnType<typeof checksumOf>>,
+  old?: number,
+): Promise<ImportJob> {
   const { dryRun, reading, again } = options;
   const params = once([content.sha256, reading, old ?? (dryRun ? randomUUID() : null)]);
   const body = { ...content, ...reading, dryRun };
@@ -56,7 +68,7 @@ async function openOrNew(service: Service, options: ImportOptions, content: Cont
   if (!canSend && job.state !== "running" && (again || job.state !== "completed")) {
     return openOrNew(service, options, content, id);
   }
-  if (isOpen(job)) console.error(`import ${id}`);
+  console.error(`import ${id}`);
   return job;
 }
 
@@ -78,13 +90,7 @@ function upload(service: Service, file: string, id: number): Promise<void> {
   });
 }
 
-function progressOf({ state, processed, written, skipped }: ImportJob): string {
-  if (written > 0)
-    return `writing ${digits(written)} of ${digits(processed - skipped)} rows, ${digits(skipped)} errors`;
-  return `${state === "running" ? "checking" : "waiting"}, ${digits(processed)} rows, ${digits(skipped)} errors`;
-}
-
-/** Saves the errors of all rows. The job contains only the first errors, the report in the bucket all of them. */
+/** Saves the errors of all rows. The job contains only the first errors. If there are more, a report in the bucket contains all of them. */
 function saveErrors(service: Service, { id, errors, errorReport }: ImportJob, fresh: string): Promise<void> {
   if (errorReport !== null)
     return download(service, async () => (await importNow(service, id)).errorReport?.url, fresh);
@@ -92,7 +98,10 @@ function saveErrors(service: Service, { id, errors, errorReport }: ImportJob, fr
   return writeFile(fresh, csvText(rows), { flush: true });
 }
 
-function report({ dryRun, errors: file, reading }: ImportOptions, job: ImportJob): void {
+/** Maximum number of errors in the output. */
+const ERRORS_SHOWN = 10;
+
+function report({ dryRun, reading }: ImportOptions, job: ImportJob): void {
   const { id, state, imported, updated, skipped, errors, failure, encoding, ignoredColumns, columns } = job;
   if (state !== "completed") throw new Failed(`import ${id} ${[state, failure].filter(Boolean).join(": ")}`);
   const unknown = columns?.map(({ header }) => header).join(", ");
@@ -103,18 +112,9 @@ function report({ dryRun, errors: file, reading }: ImportOptions, job: ImportJob
   const updates = reading.matchBy === undefined ? "" : `, ${digits(updated)} ${would}updated`;
   const counts = `${digits(imported)} ${would}imported${updates}, ${digits(skipped)} skipped`;
   console.log(`${dryRun ? "dry run" : "import"} ${id}: ${counts}`);
-  if (imported + updated + skipped === 0) console.log("  the file has no rows below its header");
   if (encoding !== "utf-8") console.log(`  read as ${encoding}`);
   const ignored = ignoredColumns.map((header) => header || "columns without a header");
   if (ignored.length > 0) console.log(`  not read: ${ignored.join(", ")}`);
-  const shown = errors.slice(0, 10);
-  for (const { row, message } of shown) console.log(`  row ${row}: ${message}`);
-  const advice = file === undefined ? ": --errors FILE saves all" : "";
-  if (skipped > shown.length) console.log(`  and ${digits(skipped - shown.length)} more${advice}`);
-  // A second import of the whole file would create the prospects of its correct rows again.
-  const correct =
-    reading.onMatch === undefined || reading.onMatch === "create"
-      ? "import only the corrected rows, or all rows with --match-by sourceId (or emailAddress) and --on-match update"
-      : "correct this file and run the same command";
-  if (skipped > 0 && imported + updated > 0 && !dryRun) console.log(`  the other rows are imported: ${correct}`);
+  for (const { row, message } of errors.slice(0, ERRORS_SHOWN)) console.log(`  row ${row}: ${message}`);
+  if (skipped > ERRORS_SHOWN) console.log(`  and ${digits(skipped - ERRORS_SHOWN)} more: --errors FILE saves all`);
 }

@@ -1,13 +1,15 @@
-/** Calls the service with a user's token, repeats requests that may succeed later, and shows the progress. */
+/** Calls the service with a user's token, repeats what may succeed later, shows the progress, and saves files. */
 import { createHash } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { access, rename, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Spinner } from "yocto-spinner";
 import * as z from "zod/mini";
 import { Problem } from "#shared/problem.ts";
 import { apiClient } from "../../../docs/client/client.ts";
-import { localToken } from "../../local/local-token.ts";
 import { codeOf, messageOf, pathOf } from "../command/error.ts";
-import type { Options } from "./options.ts";
 
 /** An error after which the same command would fail again. */
 export class Failed extends Error {}
@@ -15,10 +17,10 @@ export class Failed extends Error {}
 /** An error after which the same request may succeed later. */
 export class Busy extends Failed {
   readonly waitMs: number;
-  /** @param retryAfter the header `Retry-After` of the answer, in seconds. A minute is the longest wait. */
+  /** `retryAfter` is the header `Retry-After` of the answer, in seconds. */
   constructor(message: string, retryAfter: string | null = null) {
     super(message);
-    this.waitMs = 1_000 * Math.min(60, /^\d+$/.test(String(retryAfter)) ? Number(retryAfter) : 0);
+    this.waitMs = 1_000 * Math.min(60, Number(retryAfter) || 2);
   }
 }
 
@@ -30,9 +32,7 @@ export interface Run {
 }
 export type Service = Awaited<ReturnType<typeof openService>>;
 
-/** Returns what the commands need to call the service. */
-export async function openService({ base, token, email }: Options, run: Run) {
-  const accessToken = token ?? (await localToken(base, String(email)));
+export async function openService(base: string, accessToken: string, run: Run) {
   const send = async (request: Request): Promise<Response> => {
     const signal = AbortSignal.any([run.signal, AbortSignal.timeout(30_000)]);
     const response = await fetch(request, { signal });
@@ -57,42 +57,34 @@ export async function dataOf<T>(answer: Promise<{ readonly data?: T }>): Promise
 }
 
 function problemOf({ status, headers }: Response, body: unknown): Failed {
+  const { data } = z.safeParse(Problem, body);
+  const text = data === undefined ? `the service answered ${status}` : textOf(data);
   const retryAfter = headers.get("retry-after");
-  const { success, data } = z.safeParse(Problem, body);
-  const text = success ? textOf(data) : `the service answered ${status}`;
   // A 409 with `Retry-After` means that an equal request is still running.
   const mayPass = status >= 500 || status === 429 || (status === 409 && retryAfter !== null);
   return mayPass ? new Busy(text, retryAfter) : new Failed(text);
 }
 
 function textOf({ detail, errors, status, requestId }: Problem): string {
-  const faults = errors
-    .map(({ pointer, parameter, message }) => [pointer ?? parameter, message].filter(Boolean).join(" "))
-    .filter((fault) => !fault.endsWith(detail));
-  return `${[detail, ...faults].join("\n  ")} (${status}, request ${requestId})`;
+  const faults = errors.map(({ pointer, parameter, message }) => `\n  ${pointer ?? parameter} ${message}`);
+  return `${detail}${faults.join("")} (${status}, request ${requestId})`;
 }
 
-/** Maximum number of tries. With the growing waits they last about ten minutes, in which a service can restart. */
-const TRIES = 48;
+/** With a wait of two seconds after each, these tries last ten minutes, in which a service can restart. */
+const TRIES = 300;
 
-/**
- * Repeats `work` with growing waits while the server is busy. Throws the failure of the last try. A repeated command can then resume the
- * transfer.
- */
+/** Repeats `work` while the server is busy. Throws the failure of the last try. */
 export async function retried<T>({ signal }: Run, server: string, work: () => Promise<T>, tries = TRIES): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const value = await work();
-      if (attempt > 1) console.error(`${server} answers again`);
-      return value;
+      return await work();
     } catch (error) {
       signal.throwIfAborted();
       const failed = failureOf(error, server);
       if (!(failed instanceof Busy) || attempt >= tries) throw failed;
-      const waitMs = Math.max(Math.min(15_000, 500 * 2 ** (attempt - 1)), failed.waitMs);
-      const plan = `trying again, Ctrl-C ends the command; the next try is in ${Math.ceil(waitMs / 1_000)} s`;
-      if (attempt === 1) console.error(`${failed.message}: ${plan}`);
-      await sleep(waitMs, undefined, { signal });
+      const seconds = failed.waitMs / 1_000;
+      if (attempt === 1) console.error(`${failed.message}: trying again in ${seconds} s, Ctrl-C ends the command`);
+      await sleep(failed.waitMs, undefined, { signal });
     }
   }
 }
@@ -105,8 +97,7 @@ function failureOf(error: unknown, server: string): Failed {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   if (cause instanceof Failed) return cause;
   const code = codeOf(cause) ?? "";
-  const isLocal = pathOf(cause) !== undefined || DISK.test(code);
-  if (isLocal) return new Failed(messageOf(cause));
+  if (pathOf(cause) !== undefined || DISK.test(code)) return new Failed(messageOf(cause));
   return new Busy(`${server} does not answer: ${messageOf(cause) || code}`);
 }
 
@@ -114,9 +105,6 @@ function failureOf(error: unknown, server: string): Failed {
 export const once = (identity: readonly unknown[]) => ({
   header: { "Idempotency-Key": createHash("sha256").update(JSON.stringify(identity)).digest("base64url") },
 });
-
-export const isOpen = ({ state }: { readonly state: string }): boolean =>
-  state === "awaiting_upload" || state === "running";
 
 /** Shows the progress of a job until it has ended. Returns the ended job. */
 export async function followed<J extends { state: string }>(
@@ -126,10 +114,47 @@ export async function followed<J extends { state: string }>(
 ) {
   for (let waitMs = 100; ; waitMs = Math.min(2_000, waitMs * 1.5)) {
     const job = await look();
-    if (!isOpen(job)) return job;
+    if (job.state !== "awaiting_upload" && job.state !== "running") {
+      spinner.stop();
+      return job;
+    }
     // If stderr is no terminal, the spinner prints each text as a line.
     if (spinner.isSpinning) spinner.text = text(job);
     else spinner.start(text(job));
     await sleep(waitMs, undefined, { signal });
   }
+}
+
+/**
+ * Lets `write` make a new file, which then replaces `file`, so `file` is never incomplete. Refuses devices and pipes, because the rename
+ * would replace them, too.
+ */
+export async function replace(file: string, write: (fresh: string) => Promise<void>): Promise<void> {
+  const existing = await stat(file).catch(() => undefined);
+  if (existing?.isFile() === false) throw new Failed(`${file} is not a regular file and cannot be replaced`);
+  await access(dirname(file));
+  const fresh = `${file}.${process.pid}.part`;
+  try {
+    await write(fresh);
+    await rename(fresh, file);
+  } finally {
+    await rm(fresh, { force: true });
+  }
+}
+
+/** Saves a file of the bucket, decompressed. `link` returns a new URL before each attempt, because presigned URLs expire. */
+export async function download(run: Run, link: () => Promise<string | undefined>, path: string): Promise<void> {
+  await retried(run, "the bucket", async () => {
+    const url = await link();
+    if (url === undefined) throw new Failed("the service no longer has the file");
+    run.spinner.start("receiving the file");
+    const { status, headers, body } = await fetch(url, { signal: run.signal });
+    // Without the length of the answer, `fetch` would accept an incomplete file.
+    if (status !== 200 || body === null || !headers.has("content-length")) {
+      await body?.cancel();
+      if (status === 404) throw new Failed("the bucket no longer has the file");
+      throw new Busy(`the bucket answered ${status}`, headers.get("retry-after"));
+    }
+    await pipeline(body, createWriteStream(path, { flush: true }));
+  });
 }

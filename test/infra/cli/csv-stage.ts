@@ -1,4 +1,4 @@
-/** Gives the tests of the CSV commands a company, files, and a faulty connection to the service. */
+/** Gives the tests of the CSV commands a company, a folder for files, and a faulty connection to the service. */
 import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { dataOf, uniqueName } from "../../harness/shapes.ts";
 import { newTeam } from "../../harness/team.ts";
 import { uploadFile } from "../../jobs/files-over-http.ts";
 
-/** In the result, `run` and `start` run the command `name` as this user of the company. */
+/** `run` and `start` run the command `name` as this user of the company. */
 async function csvStage(name: "export" | "import", user: "owner" | "importer") {
   const as = await newTeam();
   const proxy = await startFaultyProxy(baseUrl());
@@ -26,7 +26,7 @@ async function csvStage(name: "export" | "import", user: "owner" | "importer") {
 }
 
 /** Number of exported rows. Their compressed file is a few kilobytes large, so a test can cut off the download in the middle. */
-const EXPORTED = 600;
+const EXPORTED_ROWS = 600;
 export const BEGIN = "POST /api/prospects/exports";
 export const STATE = "GET /api/prospects/exports/";
 export const DOWNLOAD = "GET /exports";
@@ -35,10 +35,12 @@ export async function csvExportStage() {
   const stage = await csvStage("export", "owner");
   const { as, folder } = stage;
   const rows = Array.from(
-    { length: EXPORTED },
+    { length: EXPORTED_ROWS },
     (_, i) => `"He said ""${i}""\n,",${39 + i / 1e4},-105,${i % 3 === 0 ? "Denver" : "Golden"}\r\n`,
   );
-  expect(await uploadFile(as.owner, `name,lat,lng,city\r\n${rows.join("")}`)).toMatchObject({ imported: EXPORTED });
+  expect(await uploadFile(as.owner, `name,lat,lng,city\r\n${rows.join("")}`)).toMatchObject({
+    imported: EXPORTED_ROWS,
+  });
   /** The text of the streamed export, with which the tests compare the files of the command. */
   const whole = (await as.owner("GET", "/api/prospects/export")).text;
 
@@ -49,15 +51,19 @@ export async function csvExportStage() {
   return { ...stage, whole, newFile, siblings };
 }
 
-/** Number of rows of an imported file, unless the test says another. */
+/** Number of rows of a file, unless the test says another. */
 export const ROWS = 40;
+
 export const IMPORTS = "/api/prospects/imports";
 
 export async function csvImportStage() {
   const stage = await csvStage("import", "importer");
   const { as, folder } = stage;
 
-  /** Writes a CSV file whose rows have a city of their own, by which a test counts them. The first `faulty` rows have no coordinates. */
+  /**
+   * Writes a CSV file. All its rows have the same city, and no other file contains this city, so that a test can count the imported rows.
+   * The first `faulty` rows have no coordinates.
+   */
   function newFile({ rows = ROWS, faulty = 0 } = {}): { file: string; city: string } {
     const city = uniqueName();
     const file = join(folder, `${city}.csv`);

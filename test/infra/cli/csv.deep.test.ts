@@ -1,7 +1,13 @@
-/** Tests that a killed import is resumed and imports the file once, and that a broken or short download is repeated. */
+/** Tests that the CSV commands resume killed imports, repeat broken downloads, and wait as long as servers ask. */
 import { readFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { PassThrough } from "node:stream";
+import { expect, onTestFinished, test, vi } from "vitest";
+import yoctoSpinner from "yocto-spinner";
+import { dataOf, download, openService } from "../../../infra/cli/csv/service.ts";
+import { closeAfterEach, http } from "../../harness/listening.ts";
 import { csvExportStage, csvImportStage, DOWNLOAD, IMPORTS, ROWS } from "./csv-stage.ts";
+
+closeAfterEach();
 
 test("the same command resumes an import that was killed while it sent and while it waited", async () => {
   const { proxy, newFile, run, start, present } = await csvImportStage();
@@ -29,4 +35,41 @@ test("an export repeats a broken download until the file is complete", async () 
   const { code, stderr } = await run(file);
   expect(code, stderr).toBe(0);
   expect(readFileSync(file, "utf8")).toBe(whole);
+});
+
+/**
+ * Returns the abort signal and the spinner that the code of a command needs, and the list `said` of the messages that the command prints.
+ * The first message aborts the signal, so the command does not wait for its next try.
+ */
+function newRun() {
+  const interrupt = new AbortController();
+  const said: string[] = [];
+  const print = vi.spyOn(console, "error").mockImplementation((line: string) => {
+    said.push(line);
+    interrupt.abort();
+  });
+  onTestFinished(() => print.mockRestore());
+  const spinner = yoctoSpinner({ stream: new PassThrough() });
+  onTestFinished(() => void spinner.stop());
+  return { said, signal: interrupt.signal, spinner };
+}
+
+test("after a busy answer of the service, the command waits as long as the service asks", async () => {
+  const { endpoint: base } = await http((response, request) => {
+    response.setHeader("Content-Type", "application/json");
+    if (request.url === "/api/me") response.end('{"company":{"id":1},"user":{"id":2}}');
+    else response.writeHead(503, { "Retry-After": "40" }).end("{}");
+  });
+  const run = newRun();
+  const { client } = await openService(base, "x", run);
+  const params = { path: { id: 1 } };
+  await expect(dataOf(client.GET("/api/prospects/exports/{id}", { params }))).rejects.toThrow("aborted");
+  expect(run.said).toEqual(["the service answered 503: trying again in 40 s, Ctrl-C ends the command"]);
+});
+
+test("after a busy answer of the bucket, the download waits as long as the bucket asks", async () => {
+  const { url } = await http((response) => response.writeHead(503, { "Retry-After": "3600" }).end());
+  const run = newRun();
+  await expect(download(run, async () => url, "unused.csv")).rejects.toThrow("aborted");
+  expect(run.said.join()).toContain("trying again in 60 s");
 });
