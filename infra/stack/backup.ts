@@ -17,6 +17,7 @@ import { COLD_AFTER_DAYS, type BackupPlan as Plan } from "../settings/retention.
 import { ExplainedAlarm } from "./alarms.ts";
 import type { ServedTable } from "./rights.ts";
 import { accept, managedRole } from "./rules.ts";
+import { shortStackUuid } from "./stack-id.ts";
 
 /** The hour of the copies, in UTC. Any hour is possible, because a copy uses no capacity of the table. */
 const HOUR = "5";
@@ -27,7 +28,9 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
   const home = new Construct(scope, "Backups");
   const vault = new BackupVault(home, "Vault", { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE });
   const resource = vault.node.defaultChild;
-  if (resource instanceof CfnBackupVault) resource.backupVaultName = vaultName(Stack.of(home));
+  // A new data stack can be created beside the vault of a deleted one, so its vault needs another name.
+  const vaultName = Fn.join("-", [Stack.of(home).stackName, shortStackUuid(home)]);
+  if (resource instanceof CfnBackupVault) resource.backupVaultName = vaultName;
   const daily = {
     ruleName: "daily",
     scheduleExpression: Schedule.cron({ hour: HOUR, minute: "0" }),
@@ -184,7 +187,3 @@ function allowEvents(logGroup: LogGroup, rules: readonly CfnRule[]): void {
     }),
   );
 }
-
-/** The name contains a part of the stack's id, so that a new data stack can be created beside the vault of a deleted one. */
-const vaultName = (stack: Stack): string =>
-  Fn.join("-", [stack.stackName, Fn.select(0, Fn.split("-", Fn.select(2, Fn.split("/", stack.stackId))))]);

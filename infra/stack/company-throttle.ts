@@ -3,11 +3,12 @@
  * company's id, so a new company needs no new AWS resource. Companies that share a key share its limit.
  */
 import { ApiKey, CfnUsagePlan, CfnUsagePlanKey, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
-import { Fn, Stack } from "aws-cdk-lib/core";
+import { Fn } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { THROTTLE_KEYS, throttleKey } from "#shared/auth/throttle-key.ts";
 import type { Throttle } from "../routes/route.ts";
 import type { PathMethod } from "./gateway.ts";
+import { shortStackUuid } from "./stack-id.ts";
 
 /** The throttle of each company for one method. */
 export interface LimitedMethod extends Throttle {
@@ -15,12 +16,8 @@ export interface LimitedMethod extends Throttle {
   readonly method: PathMethod;
 }
 
-/** Returns the common prefix of all API keys. It contains a part of the stack's id, because keys must be unique in the account and region. */
-export function keyPrefix(scope: Construct): string {
-  // arn:aws:cloudformation:REGION:ACCOUNT:stack/NAME/UUID. The value may contain only letters and digits.
-  const uuid = Fn.select(2, Fn.split("/", Stack.of(scope).stackId));
-  return Fn.join("", ["canvassing", Fn.select(0, Fn.split("-", uuid)), "throttle"]);
-}
+/** Returns the common prefix of all API keys. Keys must be unique in the account and region, and contain only letters and digits. */
+export const keyPrefix = (scope: Construct): string => Fn.join("", ["canvassing", shortStackUuid(scope), "throttle"]);
 
 export function throttleCompanies(
   home: Construct,

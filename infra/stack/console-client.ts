@@ -6,12 +6,13 @@ import {
   UserPoolClientIdentityProvider,
   UserPoolDomain,
 } from "aws-cdk-lib/aws-cognito";
-import { Duration, Fn, Stack } from "aws-cdk-lib/core";
+import { Duration, Fn } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";
 import * as limits from "#shared/limits.ts";
 import type { DeployConfig } from "../settings/config.ts";
 import type { Platform } from "./function.ts";
 import { clientDefaults } from "./identity.ts";
+import { stackUuid } from "./stack-id.ts";
 
 /** Returns the client's id. There is no client secret: PKCE proves that the server which exchanges the code also began the sign-in. */
 export function createConsoleClient(
@@ -25,7 +26,9 @@ export function createConsoleClient(
   // A user pool has only one domain for sign-in pages, which CloudFormation deletes with the service stack. So an adopted pool has none,
   // unless the operator has created one. The setting `signInPages` is then false.
   if (config.adopted?.userPool === undefined || config.console?.signInPages === true) {
-    new UserPoolDomain(home, "SignInPages", { userPool: pool, cognitoDomain: { domainPrefix: prefix(home) } });
+    // The prefix must be unique in the region.
+    const domainPrefix = Fn.join("-", ["canvassing", stackUuid(home)]);
+    new UserPoolDomain(home, "SignInPages", { userPool: pool, cognitoDomain: { domainPrefix } });
   }
   const client = new UserPoolClient(home, "Client", {
     userPool: pool,
@@ -41,10 +44,4 @@ export function createConsoleClient(
     refreshTokenValidity: Duration.millis(limits.sessionMs),
   });
   return client.userPoolClientId;
-}
-
-/** The prefix of the domain of the sign-in pages. It must be unique in the region, so it contains the UUID from the stack's id. */
-function prefix(home: Construct): string {
-  const uuid = Fn.select(2, Fn.split("/", Stack.of(home).stackId));
-  return Fn.join("-", ["canvassing", uuid]);
 }

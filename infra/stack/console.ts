@@ -31,10 +31,11 @@ import type { Console, DeployConfig } from "../settings/config.ts";
 import { STAGE } from "./api.ts";
 import { createConsoleClient } from "./console-client.ts";
 import { publishFiles } from "./console-files.ts";
-import { CONSOLE_PROOF, consoleProof } from "./console-origin.ts";
 import { privateBucket } from "./data-stack.ts";
 import type { Platform } from "./function.ts";
 import { accept } from "./rules.ts";
+import { stackUuid } from "./stack-id.ts";
+import { CONSOLE_PROOF } from "./web-acl.ts";
 
 interface Served {
   readonly url: string;
@@ -143,7 +144,7 @@ function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig
     originSslProtocols: [OriginSslPolicy.TLS_V1_2],
     readTimeout: Duration.seconds(60),
     // The console's own URLs contain neither a stage nor a base path.
-    customHeaders: { "X-Forwarded-Prefix": "/", [CONSOLE_PROOF]: consoleProof(Stack.of(api)) },
+    customHeaders: { "X-Forwarded-Prefix": "/", [CONSOLE_PROOF]: stackUuid(api) },
   };
   // If a domain is set, API Gateway's own URL may be switched off. So CloudFront then uses the domain.
   const origin =

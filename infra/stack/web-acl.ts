@@ -7,8 +7,17 @@ import { problemBody } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
 import { type Throttle, WITHOUT_TOKEN } from "../routes/route.ts";
-import { CONSOLE_PROOF, consoleProof, VIEWER_ADDRESS } from "./console-origin.ts";
 import { TOO_LARGE_DETAIL } from "./gateway.ts";
+import { stackUuid } from "./stack-id.ts";
+
+/** The CloudFront function infra/edge/api-request.js sets this header to the user's IP address, and overwrites a value from the client. */
+export const VIEWER_ADDRESS = "x-viewer-address";
+
+/**
+ * CloudFront sets this header to the UUID in the stack's id, and overwrites a value from the client. Only people with read access to the
+ * account know the UUID. A client that knows it can only avoid the limit by address.
+ */
+export const CONSOLE_PROOF = "x-console-proof";
 
 /** The period over which AWS WAF counts the requests of an address. */
 const WINDOW_SECONDS = 300;
@@ -53,10 +62,7 @@ export function protectApi(scope: Construct, api: SpecRestApi, company: Throttle
       [TOO_LARGE]: responseBody("payload_too_large", TOO_LARGE_DETAIL),
     },
     rules: [
-      ...floodRules(
-        company.perSecond * WINDOW_SECONDS,
-        isBehindCloudFront ? throughConsole(Stack.of(scope)) : undefined,
-      ),
+      ...floodRules(company.perSecond * WINDOW_SECONDS, isBehindCloudFront ? throughConsole(home) : undefined),
       {
         name: "TooLarge",
         priority: 1,
@@ -123,11 +129,11 @@ const flood = (
  * Matches requests in which CloudFront has added a header with a value that clients do not know. Without this value, a client could send a
  * different false address in each request, and avoid the limit.
  */
-const throughConsole = (stack: Stack): CfnWebACL.StatementProperty => ({
+const throughConsole = (scope: Construct): CfnWebACL.StatementProperty => ({
   byteMatchStatement: {
     fieldToMatch: header(CONSOLE_PROOF),
     positionalConstraint: "EXACTLY",
-    searchString: consoleProof(stack),
+    searchString: stackUuid(scope),
     textTransformations: NONE,
   },
 });

@@ -7,7 +7,7 @@ import { problemBody } from "#shared/errors.ts";
 import { basemapOf, consoleConfig, contentSecurityPolicy, edgeFunction } from "../../../infra/edge/console-site.ts";
 import { apiHeaders, createEdge } from "../../../infra/edge/local-edge.ts";
 import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
-import { VIEWER_ADDRESS } from "../../../infra/stack/console-origin.ts";
+import { VIEWER_ADDRESS } from "../../../infra/stack/web-acl.ts";
 
 type Part = { value: string; multiValue?: { value: string }[] };
 type Parts = Record<string, Part>;

@@ -5,7 +5,7 @@ import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
 import { WITHOUT_TOKEN } from "../../../infra/routes/route.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
-import { CONSOLE_PROOF, VIEWER_ADDRESS } from "../../../infra/stack/console-origin.ts";
+import { CONSOLE_PROOF, VIEWER_ADDRESS } from "../../../infra/stack/web-acl.ts";
 import { at, listed, small, synthesized, target, withConsole } from "../template.ts";
 
 const template = await synthesized();
