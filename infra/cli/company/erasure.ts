@@ -11,7 +11,7 @@ import * as keys from "#shared/db/keys.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import type { DeployedRetention } from "../../settings/retention.ts";
-import { allPrefixes } from "./file-prefixes.ts";
+import { allPrefixes } from "./export.ts";
 import { countRows, keyOfRow, type RowStore, removeKeys, removeRows } from "./rows.ts";
 import { type MarkedCompany, markedCompany, suspend, usersOf } from "./suspension.ts";
 

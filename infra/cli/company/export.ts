@@ -11,8 +11,9 @@ import { unloggedFacts } from "#shared/company-index/activity/read.ts";
 import { readableActivity } from "#shared/company-index/repair/activity.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { isPacked, unpacked } from "#shared/db/packed.ts";
+import { COMPANY_EXPORTS } from "#shared/jobs/s3-keys.ts";
+import { folderNames } from "../../routes/route.ts";
 import { messageOf } from "../command/error.ts";
-import { exportsPrefix, filePrefixes } from "./file-prefixes.ts";
 import { companyPages, type RowStore, SEGMENTS, typeOf } from "./rows.ts";
 import { known } from "./suspension.ts";
 
@@ -26,6 +27,12 @@ export interface ExportContext {
 }
 
 const PART_BYTES = 8 * 2 ** 20;
+
+const filePrefixes = (companyId: number): string[] => folderNames.map((folder) => `${folder}/${companyId}/`);
+const exportsPrefix = (companyId: number): string => `${COMPANY_EXPORTS}/${companyId}/`;
+
+/** Returns the prefixes of all files of a company in the bucket. */
+export const allPrefixes = (companyId: number): string[] => [...filePrefixes(companyId), exportsPrefix(companyId)];
 
 const Position = z.looseObject({ pk: z.string(), sk: z.string() });
 const Part = z.object({ key: z.string(), lines: z.int(), bytes: z.int(), sha256: z.string() });

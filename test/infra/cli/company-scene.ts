@@ -15,7 +15,7 @@ import { families, type Key } from "#shared/db/keys.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import type { NewUser } from "#shared/reference/user.ts";
 import { type ErasureContext, QUIET_MS } from "../../../infra/cli/company/erasure.ts";
-import { allPrefixes } from "../../../infra/cli/company/file-prefixes.ts";
+import { allPrefixes } from "../../../infra/cli/company/export.ts";
 import { keyOfRow, storesAt } from "../../../infra/cli/company/rows.ts";
 import { suspend } from "../../../infra/cli/company/suspension.ts";
 import { startQueues } from "../../../infra/local/engines/queues.ts";
