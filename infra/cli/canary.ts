@@ -41,11 +41,7 @@ export interface CanarySetup {
   readonly client?: { readonly sub: string; readonly credentials: z.output<typeof Client> };
 }
 
-/**
- * Creates the company if it does not exist, and stores new credentials of its user. This user is in `pool`, or is `client`, the OAuth
- * client of an external identity provider. Returns a sentence for the operator. Throws WrongUsage if there is neither a user pool nor a
- * client.
- */
+/** Creates the company if it does not exist, and stores new credentials of its user. Returns a sentence for the operator. */
 export async function createCanary({ stackName, table, parameters, pool, client }: CanarySetup): Promise<string> {
   const signIn = client ?? (pool === undefined ? undefined : await userOf(pool));
   if (signIn === undefined) throw new WrongUsage(`this stack uses an external identity provider\nusage: ${usage}`);

@@ -60,9 +60,7 @@ const Outputs = z.object({
 
 interface Context extends ErasureContext {
   readonly retention: DeployedRetention;
-  /**
-   * Finds tables that a restore made, directly or through another table, from the service's table or `others`. The result lacks `others`.
-   */
+  /** Finds tables that a restore made from the service's table or `others`, directly or through another table. */
   readonly findRestored: () => Promise<readonly RowStore[]>;
 }
 
@@ -105,10 +103,7 @@ async function assertRestored(client: DynamoDBClient, name: string): Promise<voi
 const onCompany = (work: (context: Context, input: Input) => Promise<number>) =>
   command(Input, async (input) => work(await contextOf(await tableInUse(chosenStack(input)), input), input));
 
-/**
- * Counts what is left of a company. Throws if nothing is left and no erasure is recorded. Otherwise a mistyped id would look like a
- * completed erasure.
- */
+/** Throws if nothing is left and no erasure is recorded. Otherwise a mistyped id would look like a completed erasure. */
 async function check(context: Context, company: number): Promise<number> {
   const restored = await context.findRestored();
   const all = { ...context, others: [...context.others, ...restored] };

@@ -20,8 +20,8 @@ import { streamRecords } from "./stream-records.ts";
 import { chosenStack, stackInput, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /**
- * The dead-letter queues by name. `url` is the stack output with the queue's URL, and `source` the one with the URL of the queue from which
- * its messages came. The messages of a queue without `source` name stream records that `consumer` failed to process.
+ * `url` and `source` are outputs of the stack. `source` has the URL of the queue from which the messages came. Without it, the messages
+ * name stream records that `consumer` failed to process.
  */
 const queues = {
   deliveries: { url: "DeliveriesDeadLettersUrl", source: "DeliveriesUrl" },
@@ -72,10 +72,7 @@ async function redriveQueue(input: Input, queue: string): Promise<number> {
 
 type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
 
-/**
- * A message goes back to the queue from which it came. A message about failed stream records came from no queue: this process reads the
- * records from the stream, and runs the code of the function that failed.
- */
+/** A message about failed stream records came from no queue, so this process runs the code of the function that failed. */
 function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, streams: DynamoDBStreamsClient): Redrive[] {
   const output = (name: string): string => {
     const value = outputs[name];

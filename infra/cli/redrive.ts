@@ -30,10 +30,7 @@ const BATCH = 10;
 const POLL_SECONDS = 1;
 /** Seconds after which a message whose processing failed becomes visible again. */
 const VISIBILITY_SECONDS = 120;
-/**
- * Maximum number of consecutive batches that contain only newer or failed messages. Without this maximum, the command would not end while
- * new messages arrive.
- */
+/** Consecutive batches of newer or failed messages after which the command ends. New messages could otherwise keep it running. */
 const IDLE_BATCHES = 100;
 
 /**

@@ -40,10 +40,7 @@ const Sender = z.object({
 const Deployed = z.object({ Resources: z.record(z.string(), z.unknown()) });
 const POLL_MS = 2_000;
 
-/**
- * Disables or enables the event source mapping of the delivery queue. With a reserved concurrency of 0, Lambda would still receive
- * messages, and they would move to the dead-letter queue.
- */
+/** Disables or enables the event source mapping. With a reserved concurrency of 0, messages would move to the dead-letter queue. */
 export async function switchSenders(context: SendersContext, stackName: string, isOn: boolean): Promise<void> {
   const { lambda } = context;
   const UUID = await mappingOf(context, await functionOf(context, stackName));

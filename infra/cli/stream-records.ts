@@ -26,10 +26,7 @@ const Positions = z.object({
 });
 const Body = z.union([PoisonRecord, Positions]);
 
-/**
- * Maximum number of empty answers in one read of a shard. An answer may be empty although more records follow. If an open shard does not
- * have the last record of the message, all further answers are empty, and only this maximum ends the read.
- */
+/** Empty answers may precede further records. Without the last record of the message in an open shard, all answers are empty. */
 const EMPTY_ANSWERS = 100;
 
 /** Returns the records, or undefined if the stream, which stores records for 24 hours, has already deleted one of them. */

@@ -34,10 +34,7 @@ const StackOutputs = z.looseObject({ TableName: z.string(), UserPoolId: z.option
 /** The time-outs are long, because a command sends many concurrent requests and no user waits for it. */
 const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 
-/**
- * Returns the table of the named stack. Without a name, returns the table of the running local service or, if none runs, of the default
- * stack.
- */
+/** Without a name, uses the running local service or, if none runs, the default stack. */
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
   const local = stackName === undefined ? await localTable() : undefined;
   try {
@@ -64,7 +61,6 @@ async function localTable(): Promise<TableInUse | undefined> {
   return { label: base, table, outputs, dynamoDb, sqs, isLocal: true, userPoolId: undefined };
 }
 
-/** Returns the table of this stack, or of the default stack. */
 export async function deployedTable(stackName = stackNameOf(undefined)): Promise<TableInUse> {
   const cloud = cloudFormationClient(patient);
   const { Stacks } = await describe(cloud, stackName);

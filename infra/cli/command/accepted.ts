@@ -47,7 +47,6 @@ export const HttpUrl = z
   .string(must(HTTP_URL))
   .check(z.refine((text) => /^https?:\S+$/.test(text) && URL.canParse(text), must(HTTP_URL)));
 
-/** Accepts a text that is not empty and has no blanks at its ends. */
 export const textUpTo = (most: number) =>
   z
     .string()

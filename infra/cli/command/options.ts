@@ -6,10 +6,7 @@ import { messageOf } from "./error.ts";
 /** The error for arguments that a command does not accept. */
 export class WrongUsage extends Error {}
 
-/**
- * Parses the arguments. With `--help`, prints `usage`, which begins with the command, and ends the process. If the arguments are wrong,
- * throws WrongUsage with one line that names the fault and the command.
- */
+/** Parses the arguments. With `--help`, prints `usage`, which begins with the command, and ends the process. Throws WrongUsage. */
 export function argumentsOf<const T extends ParseArgsOptionsConfig>(
   options: T,
   usage: string,
@@ -64,7 +61,6 @@ export async function runCommand(main: () => Promise<number | undefined>): Promi
   }
 }
 
-/** Returns the options of a command without positional arguments. If one is wrong, it prints a line and ends the process with code 2. */
 export function optionsOrExit<const T extends ParseArgsOptionsConfig>(options: T, usage: string) {
   try {
     return optionsOf(process.argv.slice(2), options, usage);
@@ -99,10 +95,7 @@ export function checked<S extends z.ZodMiniType>(
   throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
 }
 
-/**
- * Returns the options of a schema for `parseArgs`. An option that accepts `true` takes no value, and one that accepts a list may be
- * repeated.
- */
+/** Returns options for `parseArgs`. An option that accepts `true` takes no value. One that accepts a list may be repeated. */
 export function optionsIn(shape: z.core.$ZodShape): ParseArgsOptionsConfig {
   const optionOf = (schema: z.core.$ZodType) => {
     const accepts = (value: unknown): boolean => z.safeParse(schema, value).success;
@@ -113,7 +106,6 @@ export function optionsIn(shape: z.core.$ZodShape): ParseArgsOptionsConfig {
 
 interface Command {
   readonly options: ParseArgsOptionsConfig;
-  /** Throws WrongUsage for wrong options or operands. Otherwise resolves with the exit code. */
   readonly run: (
     values: Readonly<Record<string, unknown>>,
     operands: readonly string[],
@@ -135,10 +127,7 @@ export const command = <S extends z.ZodMiniObject>(
   },
 });
 
-/**
- * Runs the command that the first argument names. The options of all commands are parsed alike, so the schema of each command must refuse
- * those of the other commands.
- */
+/** Runs the command that the first argument names. Its schema must refuse the options of the other commands. */
 export const runCommands = (usage: string, commands: Readonly<Record<string, Command>>): Promise<void> =>
   runCommand(async () => {
     const options = Object.assign({}, ...Object.values(commands).map((one) => one.options));

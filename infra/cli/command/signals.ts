@@ -4,10 +4,7 @@ import type { EventEmitter } from "node:events";
 /** Time within which a second signal is ignored, in milliseconds. */
 const REPEAT_MS = 2_000;
 
-/**
- * Calls `stop` at the first signal, and `endNow` at a signal more than `REPEAT_MS` later. An earlier second signal is ignored: after
- * Ctrl-C, this process gets one signal from the terminal and one that npm forwards.
- */
+/** After Ctrl-C, this process gets one signal from the terminal and one that npm forwards, so an early second signal is ignored. */
 export function onSignal(
   stop: () => void,
   endNow: () => void,

@@ -16,7 +16,6 @@ import { countRows, keyOfRow, type RowStore, removeKeys, removeRows } from "./ro
 import { type MarkedCompany, markedCompany, suspend, usersOf } from "./suspension.ts";
 
 export interface ErasureContext {
-  /** The table that the service uses. */
   readonly rows: RowStore;
   /** Other tables that may contain the company, such as the old table after a restore. The service does not write to them. */
   readonly others: readonly RowStore[];
@@ -28,10 +27,7 @@ export interface ErasureContext {
   readonly progress?: (line: string) => void;
 }
 
-/**
- * Milliseconds after the suspension during which functions may still write: the authorizer's result is cached for 60 s, and a function
- * lasts at most 15 minutes.
- */
+/** Functions may still write for this long after a suspension: API Gateway caches rights for 60 s, and a function lasts 15 minutes. */
 export const QUIET_MS = 16 * 60_000;
 /**
  * Milliseconds from the removal of the webhooks to the removal of users, files and rows. SQS delays a message by at most 15 minutes, so the
@@ -51,9 +47,8 @@ export const Erasure = z.object({
 export type Erasure = z.infer<typeof Erasure>;
 
 /**
- * Erases a company and returns the record of the erasure. If the service's table has lost the company in an earlier erasure, only the other
- * tables are erased. Throws if the company is unknown, if it is not suspended, if requests or jobs may still write its rows, or if
- * `confirmed`, which the operator has typed, is not the name of the company.
+ * Erases a company, and returns the record of the erasure. If only other tables still contain the company, erases it there. Throws if the
+ * company is not suspended, or if requests or jobs may still write its rows. `confirmed` must be the name of the company.
  */
 export async function eraseCompany(context: ErasureContext, companyId: number, confirmed: string): Promise<Erasure> {
   const company = await markedCompany(context.rows.table, companyId);
@@ -65,7 +60,6 @@ export async function eraseCompany(context: ErasureContext, companyId: number, c
   return earlier;
 }
 
-/** Erases a company that is in the table that the service uses. */
 async function eraseUsed(context: ErasureContext, company: MarkedCompany, confirmed: string): Promise<Erasure> {
   const { rows, clock } = context;
   const companyId = company.id;
@@ -112,7 +106,6 @@ const erasureNow = ({ clock }: ErasureContext, companyId: number, rows: Erasure[
   rows,
 });
 
-/** Removes the rows of the company from the other tables, and writes the record of the erasure into them. Returns the record. */
 async function eraseElsewhere(context: ErasureContext, erasure: Erasure): Promise<Erasure> {
   for (const other of context.others) {
     context.progress?.(`erases the company in the table ${other.tableName}, too`);
@@ -143,7 +136,6 @@ export async function remainsOf(
   for (const other of others) elsewhere[other.tableName] = await countRows(other, companyId);
   return {
     rows: await countRows(rows, companyId),
-    /** The rows in each of the other tables, by the name of the table. */
     others: elsewhere,
     files: await countFiles(files, allPrefixes(companyId)),
   };
@@ -153,7 +145,6 @@ function assertConfirmed({ id, name }: MarkedCompany, confirmed: string): void {
   if (confirmed !== name) throw new Error(`--confirm must be the name of company ${id}: ${name}`);
 }
 
-/** Throws unless the company is suspended and no running request or job can still write its rows. */
 export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt }: MarkedCompany): Promise<void> {
   if (suspendedAt === undefined) {
     throw new Error(`company ${id} is active: first run npm run company -- suspend --company ${id}`);
@@ -170,10 +161,7 @@ export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt 
 
 const DAY_MS = 86_400_000;
 
-/**
- * Counts the jobs that are due within a day. A paused bulk job is cancelled a month after the pause, and does not count: until then it
- * writes no rows, and no user of a suspended company can resume it.
- */
+/** A paused bulk job does not count. It writes nothing until it is cancelled a month later, and nobody can resume it meanwhile. */
 async function unfinishedJobs(table: Table, companyId: number, nowMs: number): Promise<number> {
   let jobs = 0;
   const upTo = iso(nowMs + DAY_MS);
@@ -183,10 +171,7 @@ async function unfinishedJobs(table: Table, companyId: number, nowMs: number): P
   return jobs;
 }
 
-/**
- * Stores `erasingAt`, so that the company cannot be resumed, and the counts of its rows for the later report. Returns the stored values, if
- * there are any.
- */
+/** Stores `erasingAt`, so that the company cannot be resumed. Stores the counts of its rows for the report. */
 async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, rowsBefore }: MarkedCompany) {
   if (erasingAt !== undefined && rowsBefore !== undefined) return { erasingAt, rowsBefore };
   const mark = { erasingAt: iso(clock.now()), rowsBefore: await countRows(rows, id) };
@@ -206,10 +191,7 @@ async function removeUsersAndFiles(context: ErasureContext, companyId: number): 
   context.progress?.(`${users} users and ${files} files removed`);
 }
 
-/**
- * Removes the users of all tables from the identity provider, before their rows, so that a repeated command finds them again. Returns the
- * number of users.
- */
+/** Call it before the users' rows are removed, so that a repeated command finds the users again. */
 async function removeUsers({ rows, others, pool }: ErasureContext, companyId: number): Promise<number> {
   const removed = new Set<string>();
   for (const { table } of [rows, ...others]) {
@@ -249,7 +231,6 @@ export async function* erasures(table: Table): AsyncGenerator<Erasure> {
 /** Days for which AWS keeps the last copy of a deleted table, if the table had point-in-time recovery. */
 const LAST_COPY_DAYS = 35;
 
-/** Returns when each kind of copy of the erased company's data expires. */
 export function remainsUntil(erasedAt: string, retention: DeployedRetention): Record<string, string> {
   const after = (days: number): string => iso(Date.parse(erasedAt) + days * DAY_MS);
   return {

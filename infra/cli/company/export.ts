@@ -31,7 +31,6 @@ const PART_BYTES = 8 * 2 ** 20;
 const filePrefixes = (companyId: number): string[] => folderNames.map((folder) => `${folder}/${companyId}/`);
 const exportsPrefix = (companyId: number): string => `${COMPANY_EXPORTS}/${companyId}/`;
 
-/** Returns the prefixes of all files of a company in the bucket. */
 export const allPrefixes = (companyId: number): string[] => [...filePrefixes(companyId), exportsPrefix(companyId)];
 
 const Position = z.looseObject({ pk: z.string(), sk: z.string() });
@@ -46,10 +45,8 @@ const Progress = z.object({
   name: z.string(),
   suspended: z.boolean(),
   segments: z.int(),
-  /** The segment of the table scan, and the position within it. */
   segment: z.int(),
   from: z.nullable(Position),
-  /** True if `#exportActivity` has run. */
   hasActivity: z._default(z.boolean(), false),
   /** The index in `filePrefixes` of the folder that is being copied. */
   folder: z.int(),
@@ -58,7 +55,6 @@ const Progress = z.object({
   parts: z.array(Part),
   counts: Counts,
   leftOut: Counts,
-  /** The number of rows with damaged compressed bytes. */
   damaged: z._default(z.int(), 0),
 });
 type Progress = z.infer<typeof Progress>;
@@ -85,7 +81,6 @@ const notes = [
   "If `suspended` is false, users may have changed rows while the export ran.",
 ] as const;
 
-/** Returns the state of the company's unfinished export, or the state of a new export. */
 async function begin({ rows, files, clock }: ExportContext, companyId: number): Promise<Progress> {
   const stored = await readFile(files, progressKey(companyId));
   if (stored !== undefined) return Progress.parse(JSON.parse(stored));
@@ -146,10 +141,7 @@ class CompanyExport {
     }
   }
 
-  /**
-   * Exports the facts that are only in the company index, as rows of the type `loggedFacts`. The export leaves out the index. A flush would
-   * later copy these facts to rows of this type.
-   */
+  /** Exports the facts that are only in the company index, which the export leaves out. A flush would later store the same rows. */
   async #exportActivity(): Promise<void> {
     const { counts } = this.#progress;
     const facts = await unloggedFacts(this.#context.rows.table, this.#companyId);
@@ -180,9 +172,7 @@ class CompanyExport {
     await this.#save();
   }
 
-  /**
-   * Stores the next part. The key has the number of recorded parts plus one, so a repeated command overwrites a part that was not recorded.
-   */
+  /** A repeated command overwrites a part that was not recorded, because the key has the number of recorded parts plus one. */
   async #addPart(kind: "rows" | "files", lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
     const { parts } = this.#progress;
@@ -235,10 +225,7 @@ function exportable(row: Item): Item {
 
 const Fields = z.record(z.string(), z.unknown());
 
-/**
- * Returns what JSON can express of a value. Decompresses records that shared/db/packed.ts has compressed. Damaged bytes, of which
- * `onDamage` gets the reason, and bytes of another kind become base64.
- */
+/** Returns what JSON can express of a value. Damaged compressed bytes, and bytes of another kind, become base64. */
 function plain(value: unknown, onDamage: (reason: string) => void): unknown {
   if (value instanceof Set) return [...value];
   if (!(value instanceof Uint8Array)) return value;

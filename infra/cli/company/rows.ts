@@ -72,7 +72,6 @@ export interface Scan {
   readonly segment?: number;
   readonly segments?: number;
   readonly from?: Item | undefined;
-  /** If true, each returned row has only its key and its type. */
   readonly keysOnly?: boolean;
 }
 
@@ -122,7 +121,6 @@ export async function* companyPages(
   if (page !== undefined) yield page;
 }
 
-/** Yields the pages of a scan, within the limit `reads` of the store. */
 export async function* scanned(
   { client, tableName, reads }: Pick<RowStore, "client" | "tableName" | "reads">,
   input: Omit<ScanCommandInput, "TableName">,
@@ -134,7 +132,6 @@ export async function* scanned(
   }
 }
 
-/** Scans the segments concurrently, and calls `work` with the keys and types of each page. */
 async function eachPage(
   store: RowStore,
   companyId: number,
@@ -158,7 +155,6 @@ export async function countRows(store: RowStore, companyId: number): Promise<Rec
 /** Rows that only reserve a value or refer to another row have no type. */
 export const typeOf = ({ type }: Item): string => (typeof type === "string" ? type : "other");
 
-/** Returns the number of removed rows. */
 export async function removeRows(
   store: RowStore,
   companyId: number,
@@ -175,7 +171,7 @@ export async function removeRows(
   return removed;
 }
 
-/** The maximum number of rows in a batch of DynamoDB. */
+/** DynamoDB's maximum for a batch of writes. */
 const ROWS_TOGETHER = 25;
 
 export const groupsOf = <T>(items: readonly T[]): T[][] =>
@@ -185,7 +181,6 @@ export const groupsOf = <T>(items: readonly T[]): T[][] =>
 
 export const textOf = ({ pk, sk }: Item | Key): string => `${pk} ${sk}`;
 
-/** Calls `work` with one group of the items after the other, within the limits of the store. */
 async function inGroups<T>(
   { reads, writes }: RowStore,
   items: readonly T[],
@@ -198,7 +193,7 @@ async function inGroups<T>(
   }
 }
 
-/** The stored rows with these keys, by `textOf` of their keys. */
+/** Returns the rows by `textOf` of their keys. */
 export async function byKey(store: RowStore, keys: readonly Key[]): Promise<Map<string, Item>> {
   const found = new Map<string, Item>();
   await inGroups(store, keys, async (group) => {

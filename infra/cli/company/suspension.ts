@@ -16,7 +16,6 @@ export const MarkedCompany = z.extend(StoredCompany, {
   suspendedAt: z.optional(z.string()),
   /** The beginning of the erasure. Such a company cannot be resumed. */
   erasingAt: z.optional(z.string()),
-  /** The numbers of the company's rows by type at the time when the erasure began. */
   rowsBefore: z.optional(z.record(z.string(), z.int())),
 });
 export type MarkedCompany = z.infer<typeof MarkedCompany>;
@@ -37,10 +36,7 @@ interface Context {
   readonly clock: Clock;
 }
 
-/**
- * Sets `suspendedAt` for the company and then for its users. A repeated call includes users that were created during the first one. Returns
- * the number of users.
- */
+/** Suspends the company and its users, and returns their number. A repeated call includes users that were created during the first one. */
 export async function suspend({ table, clock }: Context, companyId: number): Promise<number> {
   await known(table, companyId);
   const suspendedAt = iso(clock.now());
@@ -54,10 +50,7 @@ export async function suspend({ table, clock }: Context, companyId: number): Pro
   return markUsers(table, companyId, { set: { suspendedAt } });
 }
 
-/**
- * Removes `suspendedAt` from the users before the company, so an interrupted call leaves the company suspended. Returns the number of
- * users.
- */
+/** Resumes the users before the company, so an interrupted call leaves the company suspended. Returns the number of users. */
 export async function resume({ table }: Context, companyId: number): Promise<number> {
   const { erasingAt } = await known(table, companyId);
   if (erasingAt !== undefined) {

@@ -8,7 +8,6 @@ interface Filter {
   readonly bom?: boolean;
 }
 
-/** Returns the exit code. */
 export async function exportFile(service: Service, file: string, filter: Filter): Promise<number> {
   await replace(file, async (fresh) => {
     const { id } = await runningOrNew(service, filter);

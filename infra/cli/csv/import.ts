@@ -10,14 +10,12 @@ import { Busy, dataOf, digits, download, Failed, followed, once, replace, retrie
 
 interface ImportOptions {
   readonly file: string;
-  /** The file that gets the errors of skipped rows. */
   readonly errors: string | undefined;
   readonly again: boolean;
   readonly dryRun: boolean;
   readonly reading: Pick<NewImport, "mapping" | "matchBy" | "onMatch">;
 }
 
-/** Returns the exit code. */
 export async function importFile(service: Service, options: ImportOptions): Promise<number> {
   const { file, errors } = options;
   const content = await checksumOf(file);
@@ -98,7 +96,6 @@ function saveErrors(service: Service, { id, errors, errorReport }: ImportJob, fr
   return writeFile(fresh, csvText(rows), { flush: true });
 }
 
-/** Maximum number of errors in the output. */
 const ERRORS_SHOWN = 10;
 
 function report({ dryRun, reading }: ImportOptions, job: ImportJob): void {

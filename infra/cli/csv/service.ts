@@ -49,7 +49,6 @@ export async function openService(base: string, accessToken: string, run: Run) {
   return { ...run, client };
 }
 
-/** Rejects with the reason if the service refused the request. */
 export async function dataOf<T>(answer: Promise<{ readonly data?: T }>): Promise<T> {
   const { data } = await answer;
   if (data === undefined) throw new Failed("the service answered without data");
@@ -73,7 +72,6 @@ function textOf({ detail, errors, status, requestId }: Problem): string {
 /** With a wait of two seconds after each, these tries last ten minutes, in which a service can restart. */
 const TRIES = 300;
 
-/** Repeats `work` while the server is busy. Throws the failure of the last try. */
 export async function retried<T>({ signal }: Run, server: string, work: () => Promise<T>, tries = TRIES): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -106,7 +104,6 @@ export const once = (identity: readonly unknown[]) => ({
   header: { "Idempotency-Key": createHash("sha256").update(JSON.stringify(identity)).digest("base64url") },
 });
 
-/** Shows the progress of a job until it has ended. Returns the ended job. */
 export async function followed<J extends { state: string }>(
   { signal, spinner }: Run,
   look: () => Promise<J>,

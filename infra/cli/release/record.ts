@@ -13,10 +13,7 @@ import { documentsAt, dynamoDbAt } from "../../local/servers/clients.ts";
 import { startLocal } from "../../local/service.ts";
 
 const OWNER = "owner@recorded.test";
-/**
- * Number of blocks of 128 ids that are skipped before the recorded company is created. The number is high, so that a test can add the
- * recorded rows to any test table without a conflict of ids.
- */
+/** Blocks of 128 ids to skip, so that a test can add the recorded rows to any test table without a conflict of ids. */
 const FIRST_BLOCK = 70_000;
 
 /** The rows are in DynamoDB's JSON format, with binary values as base64. */

@@ -35,16 +35,12 @@ export interface CarryContext {
   readonly progress?: (line: string) => void;
 }
 
-/** Returns the tables that the service has written. The live table is the last one. */
 const writtenTables = ({ live, earlier }: CarryContext): readonly RowStore[] =>
   earlier === undefined ? [live] : [earlier, live];
 
 const Counter = z.object({ nextBlock: z.int() });
 
-/**
- * `raiseIds` sets the restored counter to this number of blocks above the highest other counter, because the service takes blocks from the
- * live table until the switch. There are 7e13 blocks in total.
- */
+/** The restored counter is this far above the highest other one: the service takes ids until the switch. There are 7e13 blocks. */
 const SPARE_BLOCKS = 1_000_000;
 
 /** Raises the counter. Otherwise the service would assign ids again that it has used after the restore point. */
@@ -58,7 +54,6 @@ export async function raiseIds(context: CarryContext): Promise<void> {
   await unlessRefused(() => restored.table.write({ ...update, when }));
 }
 
-/** Erases from the restored table the companies that were erased after the restore point. Returns their ids. */
 export async function carryErasures(context: CarryContext): Promise<number[]> {
   const again: number[] = [];
   for (const { table } of writtenTables(context)) {
@@ -85,19 +80,13 @@ export interface CarriedDeliveries {
   readonly ended: number;
   /** Deliveries that still wait. The service sends them after the switch. */
   readonly waiting: number;
-  /**
-   * The keys of at most 100 other rows with unfinished webhook work, for example a replay. The service continues this work from the
-   * restored state, so it can send the same webhook twice.
-   */
+  /** Keys of at most 100 other rows with unfinished webhook work, such as a replay. The service may repeat webhooks of this work. */
   readonly continued: readonly string[];
 }
 
 const CONTINUED_SHOWN = 100;
 
-/**
- * For each waiting delivery of the restored table that has ended or was tried again in the live or earlier table, copies its state. Removes
- * the delivery if its row in the live or earlier table has expired.
- */
+/** Copies the state of deliveries that have ended or were tried again since the restore point. Removes those whose row has expired. */
 export async function carryDeliveries(context: CarryContext): Promise<CarriedDeliveries> {
   let ended = 0;
   let last: CarriedDeliveries = { ended, waiting: 0, continued: [] };

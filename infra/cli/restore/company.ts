@@ -94,10 +94,7 @@ const isRestored = (pk: string, sk: string): boolean =>
 /** Returns true for id ranges. The restore removes none: a running function may use a range that is newer than the restore point. */
 const isRange = (pk: string): boolean => /^C#\d+#(?:PR|AR)$/.test(pk);
 
-/**
- * Returns true for rows that are deleted from the live table: unflushed entries, which would hide the restored rows, and stored responses,
- * which may name records that no longer exist.
- */
+/** Rows to delete: unflushed entries would hide the restored rows, and stored responses may name records that no longer exist. */
 const isDropped = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:XN|IK#.*)$/.test(pk) || (/^C#\d+#X$/.test(pk) && sk.startsWith("D#"));
 
@@ -115,7 +112,6 @@ function isSame(row: Item, current: Item | undefined): boolean {
   return isDeepStrictEqual(plain(row), plain(current));
 }
 
-/** Yields the company's rows for which `test` returns true, in groups for one batch. */
 async function* chunksOf(
   store: RowStore,
   companyId: number,

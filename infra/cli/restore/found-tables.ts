@@ -3,7 +3,6 @@ import { type DynamoDBClient, DynamoDBServiceException, paginateListTables } fro
 import { describeTable } from "../../local/engines/tables.ts";
 
 export interface FoundTables {
-  /** The names of the restored tables, sorted. */
   readonly restored: readonly string[];
   /** Tables that the operator may not describe, for example those of other programs in the account. */
   readonly unread: readonly string[];

@@ -24,7 +24,6 @@ type Subject = z.infer<typeof Subject>;
 
 const SHOWN = 100;
 
-/** Returns one line for each user and key whose rights in the restored table differ from those in the live table, at most 100 lines. */
 export async function returningRights({ live, restored }: CarryContext): Promise<string[]> {
   const lines: string[] = [];
   const ofSubjects = {

@@ -30,10 +30,8 @@ export async function verifyAll(context: VerifyContext): Promise<number> {
   return faulty;
 }
 
-/** Maximum number of faults that a report contains. */
 export const FAULTS_SHOWN = 10;
 
-/** The number of all faults, and the first of them. */
 export function faultReport(faults: readonly string[]): string {
   if (faults.length === 0) return "no faults";
   const more = faults.length > FAULTS_SHOWN ? [`and ${faults.length - FAULTS_SHOWN} more`] : [];

@@ -18,16 +18,12 @@ export interface WholeRestore {
   readonly streamArn: string;
   readonly erasedAgain: readonly number[];
   readonly deliveries: CarriedDeliveries;
-  /**
-   * A line for each user (at most 100) whose rights have changed since the restore point, and who has the older rights again after the
-   * switch.
-   */
+  /** A line for each user or key (at most 100) that gets older rights back by the switch. */
   readonly returningRights: readonly string[];
   /** A line for each job (at most 100) that was unfinished at the restore point, and continues after the switch. */
   readonly continuedJobs: readonly string[];
 }
 
-/** @throws if the service uses the table `carry.restored`, or if the restore is not possible */
 export async function restoreWholeTable(
   context: RestoreContext,
   request: Omit<RestoreRequest, "target">,
@@ -37,11 +33,7 @@ export async function restoreWholeTable(
   return prepare(context, await restoreTable(context, { ...request, target: carry.restored.tableName }), carry);
 }
 
-/**
- * Prepares a table that AWS Backup has restored.
- *
- * @throws if the service uses the table, or if the table does not exist or is no copy of a table of the service
- */
+/** @throws if the service uses the table, or if it is no copy of a table of the service */
 export async function prepareCopy(context: RestoreContext, carry: CarryContext): Promise<WholeRestore> {
   assertUnused(carry);
   const [source, target] = [carry.live.tableName, carry.restored.tableName];
@@ -61,7 +53,6 @@ function assertUnused({ live, restored: { tableName } }: CarryContext): void {
   if (tableName === live.tableName) throw new Error(`the service uses the table ${tableName}: name another one`);
 }
 
-/** Returns the keys and indexes of a table as a string, so that the schemas of two tables can be compared. */
 const shapeOf = ({ KeySchema, GlobalSecondaryIndexes = [] }: TableDescription): string =>
   JSON.stringify([KeySchema, ...GlobalSecondaryIndexes.map((index) => [index.IndexName, index.KeySchema])]);
 
