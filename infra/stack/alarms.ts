@@ -78,16 +78,12 @@ export function stoppedAlarm(watched: LambdaFunction, meaning: Meaning): void {
 interface BatchAlarms {
   /** The field `event` of log lines about failed items. Lambda counts an invocation that returns `batchItemFailures` as a success. */
   readonly failedItem: string;
-  /** The name of the metric that counts these lines. */
   readonly metricName: string;
   readonly fails: Meaning;
   readonly throttled: Meaning;
 }
 
-/**
- * Creates the alarms of a function that reads batches. They go off after three consecutive minutes with failed invocations, with failed
- * items, or with refused invocations, which mean that the concurrency quota or reservation is too small.
- */
+/** Three consecutive bad minutes turn an alarm on. Refused invocations mean that the quota or reservation of concurrency is too small. */
 export function batchAlarms(watched: LambdaFunction, { failedItem, metricName, fails, throttled }: BatchAlarms): void {
   errorAlarm(watched, fails);
   const items = logMetric(watched, metricName, failedItem);
@@ -105,10 +101,7 @@ export function lagAlarm(watched: LambdaFunction, seconds: number, meaning: Mean
 /** The path of a field in the service's log lines (shared/log.ts). Lambda's JSON format puts these fields below `message`. */
 type LogField = `$.message.${string}`;
 
-/**
- * Creates a metric from the function's log lines with the event. Its value is that of the field `metricValue`. With `1`, the metric is 1 in
- * each minute that has such a line.
- */
+/** The metric is 1 in a minute with a log line of the event, or the largest value of the field `metricValue` in these lines. */
 export function logMetric(
   watched: LambdaFunction,
   metricName: string,
@@ -135,7 +128,6 @@ const damages = {
 } as const;
 type Damage = keyof typeof damages;
 
-/** Counts the errors about a missing or damaged part of a company index, or about a damaged row of activity. */
 export function countUnreadable(scope: Construct, logGroup: ILogGroup, damage: Damage): void {
   // A log line names the damage as the error itself, or as the cause of another error.
   const fields: LogField[] = ["$.message.error", "$.message.cause"];
@@ -155,10 +147,7 @@ export function unreadableAlarms(stack: Stack): void {
   }
 }
 
-/**
- * Creates the alarm for a concurrency near the account's quota, above which Lambda refuses invocations. CloudWatch reads the quota itself,
- * because the setting `accountConcurrency` may be only one deployment's part of an account that several deployments share.
- */
+/** CloudWatch reads the quota itself, because several deployments may share an account, each with its own `accountConcurrency`. */
 export function concurrencyAlarm(scope: Stack): void {
   const period = MINUTE;
   const executions = { namespace: "AWS/Lambda", metricName: "ConcurrentExecutions" };
@@ -177,10 +166,7 @@ export function concurrencyAlarm(scope: Stack): void {
   });
 }
 
-/**
- * SNS sends no alarm before the owner of the e-mail address consents. Without an address, the topic has no subscriber, and the synthesis
- * prints a warning.
- */
+/** SNS mails no alarm before the owner of the e-mail address consents. */
 export function createAlarmTopic(scope: Stack, email: string | undefined): Topic {
   const key = new Key(scope, "AlarmKey", {
     description: "Encrypts alarms in the topic that mails them",

@@ -7,7 +7,6 @@ import { AUTHORIZATION_PATTERN } from "#shared/sessions/session-id.ts";
 import type { Route } from "../routes/route.ts";
 import { gatewayResponses, type PathMethod, preflight } from "./gateway.ts";
 
-/** A function, and the role with which API Gateway invokes it. */
 export interface Invoked {
   readonly functionArn: string;
   readonly invokerArn: string;
@@ -101,7 +100,6 @@ function pathItem(path: string, endpoints: readonly Endpoint[], spec: Definition
 /** The methods that API Gateway means by ANY. */
 const VERBS = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] as const;
 
-/** Returns the methods that need no token: public routes, methods that a path does not have (405), and preflights. */
 export function openMethods(table: readonly Route[], allowedOrigins: readonly string[]) {
   const paths = [...Map.groupBy(table, ({ path }) => path)];
   const preflights = Object.keys(
@@ -153,10 +151,7 @@ function unknownPaths(known: readonly string[], allowedOrigins: readonly string[
 const CALLER = "caller";
 const COMPANY = "company";
 
-/**
- * Makes API Gateway apply the usage plan of the authorizer's API key (company-throttle.ts). Only the header name `x-api-key` means an API
- * key.
- */
+/** Applies the usage plan of the authorizer's API key (company-throttle.ts). Only the header name `x-api-key` means an API key. */
 const companyKey = { type: "apiKey", name: "x-api-key", in: "header" } as const;
 
 /** API Gateway caches the authorizer's policy for a token, for all methods. It does not cache an error. */

@@ -33,7 +33,6 @@ export const STAGE = "live";
 /** This is below API Gateway's limit of 29 s, so that a slow function can still send an error response. */
 export const API_TIMEOUT_SECONDS = 25;
 
-/** A streaming function has `API_TIMEOUT_SECONDS` for its work before the first byte, and `streamBodyMs` for the body. */
 const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
 
 /** API Gateway waits this much longer than the time-out of a streaming function, so that a slow function ends by its own time-out. */
@@ -95,10 +94,7 @@ export function createApi(
   return api;
 }
 
-/**
- * The format of the access log. It has no personal data: it has the pattern of the path (without ids) and the ids of company and user, but
- * no query, header or address. CloudWatch adds the time.
- */
+/** The format of the access log. It has no personal data: no query, no header, no address, and only the pattern of the path. */
 export const accessLogFormat = JSON.stringify({
   requestId: "$context.requestId",
   method: "$context.httpMethod",
@@ -242,14 +238,12 @@ function errorAlarm(api: SpecRestApi): void {
   new ExplainedAlarm(api, "ServerErrors", { metric, threshold: 5, periods: 2, title: "Server errors", impact });
 }
 
-/** Lets a role invoke the function with this ARN. Returns the ARNs of the function and of the role. */
 type Invoker = (functionArn: string) => Invoked;
 
 /**
- * Creates the roles with which API Gateway invokes functions: one for GET routes, one for POST routes, and one for all others. Without
- * roles, the stack would need a permission resource for each function. A policy may have at most 10 240 characters, about 85 ARNs, so one
- * role is not enough. The method of a route never changes, so its role stays the same, and API Gateway may invoke a function at every
- * moment of a deployment.
+ * Creates a role for GET, one for POST, and one for all other routes. Without roles, the stack would need a permission for each function. A
+ * policy of 10 240 characters has room for about 85 ARNs, so one role is not enough. A route never gets another role, so API Gateway may
+ * invoke its function at every moment of a deployment.
  */
 function createInvokers(home: Construct): (method: Method) => Invoker {
   const reads = createInvoker(home, "GetInvoker");

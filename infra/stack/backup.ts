@@ -66,10 +66,7 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
   if (plan.dailyDays > 0) absenceAlarm(home, completed);
 }
 
-/**
- * Creates a log of the jobs, in which an alarm counts the failed jobs. The metrics of AWS Backup are not enough: they contain no reason of
- * a failure, and the metrics of restores do not name the vault. `completed` is the rule for completed copies.
- */
+/** An alarm counts the failed jobs in the log. AWS Backup's metrics name no reason, and those of restores name no vault. */
 function logJobs(home: Construct, vault: BackupVault, restores: Role, logDays: number) {
   const logGroup = new LogGroup(home, "Jobs", {
     // EventBridge expects this prefix.
@@ -154,7 +151,6 @@ function absenceAlarm(home: Construct, completed: CfnRule): void {
     threshold: 1,
     comparison: ComparisonOperator.LESS_THAN_THRESHOLD,
     periods: HOURS_WITHOUT_COPY,
-    // No data means no completed copy.
     missing: TreatMissingData.BREACHING,
     title: "No copy for two days",
     impact: "Users notice nothing, but AWS Backup has completed no copy of the table for two days.",

@@ -2,7 +2,6 @@
 import { CfnBudget } from "aws-cdk-lib/aws-budgets";
 import type { Construct } from "constructs";
 
-/** The percentage of the budget above which a mail is sent. */
 const NEAR = 80;
 
 /** AWS Budgets sends its mails itself, so the address needs no confirmation. */

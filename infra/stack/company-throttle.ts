@@ -10,7 +10,6 @@ import type { Throttle } from "../routes/route.ts";
 import type { PathMethod } from "./gateway.ts";
 import { shortStackUuid } from "./stack-id.ts";
 
-/** The throttle of each company for one method. */
 export interface LimitedMethod extends Throttle {
   readonly path: string;
   readonly method: PathMethod;

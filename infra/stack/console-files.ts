@@ -14,10 +14,7 @@ import { accept } from "./rules.ts";
 
 const ASSET_DAYS = 365;
 
-/**
- * Types of resources that `DependsOn` of the copies does not list, because their names would add 30 KB to the template. Each of these
- * resources is needed by a resource in the list, so the copies wait for it, too.
- */
+/** `DependsOn` does not list these types: it would need 30 KB. Other resources need them, so the copies wait for them, too. */
 const IMPLIED = /^AWS::(?:IAM::Role|Lambda::(?:Function|Alias|Version))$/;
 
 /** Call it when the stack has all its other resources. */
@@ -56,7 +53,6 @@ export function publishFiles(home: Construct, bucket: IBucket, settings: Console
   copyOfAssets?.node.addDependency(...others);
   // Copy the pages after the assets, so that a browser with a new page finds its assets. Older assets stay for browsers with an older page.
   if (copyOfAssets !== undefined) copyOfPages?.node.addDependency(copyOfAssets);
-  // Both bucket deployments use the same function of the CDK.
   const findings = findingsOf(home, bucket);
   for (const made of Stack.of(home).node.children) {
     if (made.node.id.startsWith("Custom::CDKBucketDeployment")) accept(made, findings);

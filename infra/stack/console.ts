@@ -133,10 +133,7 @@ function createBucket(home: Construct): IBucket {
 /** With `exactOptionalPropertyTypes`, TypeScript does not accept Bucket as an IBucket. */
 const isBucket = (made: unknown): made is IBucket => made instanceof Bucket;
 
-/**
- * The distribution has no CloudFront error pages, because they would also replace the API's error responses. Its settings for
- * `uncachedErrors` contain only a cache time of zero.
- */
+/** There are no CloudFront error pages, because they would also replace the API's error responses. */
 function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig): BehaviorOptions {
   const { region, urlSuffix } = Stack.of(api);
   const common = {

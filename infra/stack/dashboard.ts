@@ -24,10 +24,7 @@ import { type LogQuery, logQueries } from "./queries.ts";
 const WIDTH = 24;
 const HEIGHT = 6;
 
-/**
- * Call it after all functions, queues and alarms of both stacks are created, because it searches the stacks for them. `data` is the data
- * stack.
- */
+/** Call it after all functions, queues and alarms of both stacks are created. `data` is the data stack. */
 export function createDashboard(stack: Stack, platform: Platform, data: Stack): void {
   const watched = watchedIn(stack, platform);
   const alarms = [...watched.alarms, ...alarmsByNameOf(stack, data)];
@@ -203,7 +200,6 @@ function background(watched: Watched): Graphs {
   };
 }
 
-/** The title of the queue's alarm says what the queue's messages are. */
 function titleOf(queue: Queue): string {
   const alarm = queue.node.findAll().find((one) => one instanceof ExplainedAlarm);
   return alarm?.meaning.title ?? queue.node.id;

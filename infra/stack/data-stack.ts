@@ -44,10 +44,7 @@ export interface Data {
   readonly importQueue: Queue;
   readonly secretsKey: IKey;
   readonly identity: Identity;
-  /**
-   * The topic is in the data stack, because this stack has alarms, too, and subscribers need not confirm again when the service stack is
-   * created again.
-   */
+  /** The topic is in this stack, so that subscribers need not confirm again when the service stack is created again. */
   readonly alarms: Topic;
 }
 
@@ -87,10 +84,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
 const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedTable | undefined =>
   activeTable && Table.fromTableAttributes(scope, "ActiveTable", activeTable);
 
-/**
- * The user pool and then the table are created last: both have deletion protection, so a first deployment that failed after them could not
- * be rolled back.
- */
+/** The user pool and the table have deletion protection, so a first deployment that failed after them could not be rolled back. */
 function createProtectedLast(stack: Stack, table: Table): void {
   const userPool = stack.node.tryFindChild("UserPool");
   // The backup selection (`Backups/Plan/Table`) is missing in this list, because it needs the table.
@@ -160,7 +154,6 @@ export const privateBucket = (lifetimes: Readonly<Record<string, number>> = {}):
   ],
 });
 
-/** Allows web pages of these origins to upload and download files with presigned URLs. */
 const corsRule = (origins: readonly string[]): CorsRule => ({
   allowedOrigins: [...origins],
   allowedMethods: [HttpMethods.PUT, HttpMethods.GET, HttpMethods.HEAD],
@@ -169,10 +162,7 @@ const corsRule = (origins: readonly string[]): CorsRule => ({
   maxAge: 600,
 });
 
-/**
- * Without its own domain, the console gets a host name of CloudFront that is not known yet, so all hosts of CloudFront are allowed. Another
- * host gains nothing, because only the API issues presigned URLs.
- */
+/** Without its own domain, the console's host name is not known yet. Other hosts of CloudFront gain nothing: only the API signs URLs. */
 function consoleCorsRule({ localUrl, domain }: Console): CorsRule {
   const origin = localUrl ?? (domain === undefined ? "https://*.cloudfront.net" : `https://${domain.name}`);
   return {
@@ -183,10 +173,7 @@ function consoleCorsRule({ localUrl, domain }: Console): CorsRule {
   };
 }
 
-/**
- * The queue `uploads` gets a message for each new file in the folder `uploads/`. `bucketName` is the bucket of an earlier deployment, if
- * there is one.
- */
+/** `uploads` gets a message for each new file in the folder `uploads/`. `bucketName` is the bucket of an earlier deployment. */
 function createBucket(
   scope: Construct,
   uploads: Queue,
@@ -222,10 +209,7 @@ const uploadNotifications = (queue: Queue) => ({
   ],
 });
 
-/**
- * S3 checks the queue's policy when CloudFormation configures the notifications. So the policy must exist before the bucket, and can name
- * only the account and not the bucket.
- */
+/** S3 checks this policy when it configures notifications, so the policy exists before the bucket, and cannot name it. */
 function allowNotifications(bucket: Bucket, queue: Queue): void {
   const { account } = Stack.of(queue);
   queue.addToResourcePolicy(
@@ -247,10 +231,7 @@ const keyAdministration = [
   ...["kms:ScheduleKeyDeletion", "kms:CancelKeyDeletion"],
 ];
 
-/**
- * Creates the key that encrypts the companies' data keys. Without the key, no webhook can be signed, nobody can sign in to the console, and
- * no app can read the feed of changes, so it is not deleted with the stack.
- */
+/** The key encrypts the companies' data keys. Without it, nobody can sign in to the console, and no webhook can be signed. */
 function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKey {
   if (adoptedArn !== undefined) return Key.fromKeyArn(scope, "SecretsKey", adoptedArn);
   return new Key(scope, "SecretsKey", {
@@ -286,10 +267,7 @@ const keyUse = (sid: string, purpose: Purpose): PolicyStatement =>
     conditions: { StringEquals: keyConditions(purpose) },
   });
 
-/**
- * Exports values even if the service stack does not use them. By default, the CDK would remove an unused export. CloudFormation updates the
- * data stack first, and would refuse the removal while the deployed service stack imports the value.
- */
+/** By default, the CDK removes an unused export. CloudFormation would refuse that while the deployed service stack imports the value. */
 function keepExports(
   { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,
   config: DeployConfig,

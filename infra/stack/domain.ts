@@ -25,10 +25,7 @@ export function createDomain(scope: Construct, { name, certificate }: Domain): v
   });
 }
 
-/**
- * The name is a literal string, because CloudFormation refuses to change an export that another stack imports. A new API changes the
- * existing mapping.
- */
+/** The name is a literal string, because CloudFormation refuses to change an export that another stack imports. */
 export function mapDomain(scope: Construct, api: SpecRestApi, { name, basePath }: Domain): void {
   new CfnBasePathMapping(scope, "DomainMapping", {
     domainName: name,

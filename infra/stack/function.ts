@@ -36,10 +36,7 @@ export interface FunctionSpec {
   /** Rights for the event source, in addition to those that `access` grants. */
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
-  /**
-   * The reason why the function may send messages to the queue that invokes it. Lambda's loop detection, which would stop the chain after
-   * 16 invocations, is then off.
-   */
+  /** Why the function sends messages to its own queue. Lambda's loop detection, which stops such a chain after 16 steps, is then off. */
   readonly recursion?: string;
   /** Without this, Lambda logs only failed invocations. */
   readonly logsEachInvocation?: true;
@@ -104,10 +101,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   return made;
 }
 
-/**
- * Returns the ARN and the name by which callers invoke a function. Both are the ARN of an alias if CodeDeploy can replace the function step
- * by step. Creates this alias, so it must be called only once for each function.
- */
+/** Callers use the alias of a function that CodeDeploy replaces step by step. Creates this alias, so call it only once. */
 export function called(deployed: LambdaFunction, file: string, { capacity }: Platform) {
   const alias = aliasOf(deployed, file, capacity.provisioned[file]);
   return { functionArn: alias ?? deployed.functionArn, functionName: alias ?? deployed.functionName };

@@ -38,20 +38,14 @@ const noCaller = problem(
   "The access token or API key is missing or malformed, or its user is unknown or disabled.",
   { headers: CHALLENGE },
 );
-/**
- * The authorizer refuses a token with a denying policy and a reason in the context (shared/auth/authorizer.ts). No other policy denies, so
- * this response is 401.
- */
+/** No other policy than that of a refused token denies (shared/auth/authorizer.ts), so this response is 401. */
 const refusedToken = problem("unauthenticated", "The access token was refused ($context.authorizer.reason).", {
   variables: { "WWW-Authenticate": "context.authorizer.challenge" },
 });
 const unverified = problem("unavailable", problems.unavailable.title, { headers: RETRY_AFTER });
 const forbidden = problem("permission_denied", "The request was refused.");
 
-/**
- * The detail of each 413 of API Gateway and the web ACL. Above 10 MB, API Gateway sends a response that cannot be changed (docs/csv.md). A
- * form arrives as base64 in an event of at most 6 MB, so a CSV file may be only 4 MB large.
- */
+/** A form arrives as base64 in an event of at most 6 MB, so a CSV file may have only 4 MB. docs/csv.md has API Gateway's own limit. */
 export const TOO_LARGE_DETAIL =
   `The request is too large. A JSON body may hold at most ${limits.bodyBytes} bytes, a CSV file in a form at most ` +
   `${limits.importBytes}. For larger files make an import job: POST /api/prospects/imports.`;
@@ -145,10 +139,7 @@ const methodHeaders = (methods: readonly PathMethod[]) => ({
   "Access-Control-Max-Age": "600",
 });
 
-/**
- * API Gateway sends one value, so it is `*` for several origins. Its own responses contain no data of users, and the functions send the
- * exact origin.
- */
+/** For several origins, the only value can be `*`. These responses contain no data of users. */
 function originHeaders(allowedOrigins: readonly string[]): Record<string, string> {
   const [first, ...more] = allowedOrigins;
   if (first === undefined) return {};

@@ -98,10 +98,7 @@ export const clientDefaults = {
   idTokenValidity: Duration.hours(1),
 };
 
-/**
- * Creates the client of apps. Apps cannot keep a client secret, and sign in with SRP, which never sends the password. The smoke test uses
- * the password flow for administrators, which needs AWS credentials.
- */
+/** Apps cannot keep a secret, and sign in with SRP, which never sends the password. The smoke test uses the flow for administrators. */
 function createClient(pool: UserPool): UserPoolClient {
   const client = pool.addClient("Client", {
     ...clientDefaults,

@@ -13,7 +13,6 @@ const ROUTE_GROUP = "parse resource /^\\/(?:api\\/)?(?<group>[^\\/]+)/";
 
 const MOST = "sort lines desc";
 
-/** Counts the lines of each company with this error, or with this cause of another error. */
 const linesWithError = (name: string): string[] => [
   `filter message.error = "${name}" or message.cause = "${name}"`,
   "stats count(*) as lines by message.companyId",

@@ -11,16 +11,10 @@ import { accept } from "./rules.ts";
 const DEAD_LETTER_DAYS = 14;
 /** Shorter than `DEAD_LETTER_DAYS`: a message keeps its age when it moves to the dead-letter queue, and must not expire there at once. */
 const QUEUE_DAYS = 4;
-/**
- * After this number of failed receives, a message moves to the dead-letter queue. A failing webhook receiver does not count here: the
- * service sends a new message for the retry.
- */
+/** Failed receives before a message is a dead letter. A failing webhook receiver does not count: its retry has a message of its own. */
 const MAX_RECEIVES = 5;
 
-/**
- * The visibility timeout as a multiple of the function's time-out. AWS recommends six, so that SQS does not deliver a message again while
- * it is processed or throttled.
- */
+/** The visibility timeout as a multiple of the function's time-out. AWS recommends six, so that SQS repeats no message in progress. */
 const VISIBILITY_TIMEOUTS = 6;
 
 const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
@@ -28,14 +22,12 @@ const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: tru
 interface QueueSpec {
   /** The function that reads the queue. Its time-out determines the visibility timeout. */
   readonly consumer: EventFunction;
-  /** The texts of the alarm of the dead-letter queue. */
   readonly failed: Meaning;
 }
 
 const failedWork = (work: string): string =>
   `Users see ${work} as running that does not run, because it failed through a fault of the service.`;
 
-/** The queues by the ids of their constructs. */
 const queues = {
   Deliveries: {
     consumer: eventFunctions.deliver,

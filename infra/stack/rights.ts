@@ -102,10 +102,7 @@ function folderStatements(files: NonNullable<Access["files"]>, bucket: Bucket): 
 
 const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
 
-/**
- * Returns the cdk-nag findings about wildcards in `folderStatements`. Their ids contain the CDK's generated name of the stack export for
- * the bucket's ARN.
- */
+/** The ids of the findings contain the CDK's generated name of the stack export for the bucket's ARN. */
 export function folderFindings(
   { stack, bucketArn }: Bucket,
   files: NonNullable<Access["files"]>,
@@ -119,7 +116,6 @@ export function folderFindings(
 /** The value of the tag that a role needs to use the KMS key for a purpose. The tag has the purpose's name. */
 export const KEY_TAG_VALUE = "use";
 
-/** Returns the conditions under which a role may use the KMS key for a purpose, for example `webhook-secrets`. */
 export const keyConditions = (purpose: Purpose): Readonly<Record<string, string>> => ({
   [`aws:PrincipalTag/${purpose}`]: KEY_TAG_VALUE,
   "kms:EncryptionContext:purpose": purpose,

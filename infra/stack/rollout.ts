@@ -22,18 +22,14 @@ const STEPS = "CodeDeployDefault.LambdaCanary10Percent5Minutes";
 const gradual =
   /^(?:authorize$|events\/(?:publish|deliver)$|index\/flush$|(?:prospects|notes|appointments)\/(?!(?:bulk|export|import|template)$))/;
 
-/** Returns true if CodeDeploy can replace the function step by step. `file` is the function's file, for example `prospects/list`. */
 export const isGradual = (file: string): boolean => gradual.test(file);
 
 /** The alarms that undo a deployment. CodeDeploy accepts at most ten. */
 const errorAlarms: ReadonlySet<string> = new Set(["ServerErrors", "Errors", "ItemErrors"]);
 
 /**
- * Creates the alias of a function. Returns undefined if the function is always replaced at once.
- *
- * Each deployment has the aliases, also with `rollout=at-once` or the preset `small`. Otherwise a change of these settings would change the
- * ARNs. CloudFormation changes the rights of API Gateway before the API, so API Gateway could not invoke the functions in between. `ready`
- * is the provisioned concurrency, which Lambda refuses to change while the alias moves (docs/deploy.md).
+ * Returns undefined if the function is always replaced at once. `rollout=at-once` and the preset `small` have the aliases, too. Otherwise a
+ * change of these settings would change the ARNs, and API Gateway would lack rights between two changes of CloudFormation.
  */
 export function aliasOf(deployed: LambdaFunction, file: string, ready: number | undefined): string | undefined {
   if (!isGradual(file)) return undefined;

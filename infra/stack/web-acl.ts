@@ -13,13 +13,9 @@ import { stackUuid } from "./stack-id.ts";
 /** The CloudFront function infra/edge/api-request.js sets this header to the user's IP address, and overwrites a value from the client. */
 export const VIEWER_ADDRESS = "x-viewer-address";
 
-/**
- * CloudFront sets this header to the UUID in the stack's id, and overwrites a value from the client. Only people with read access to the
- * account know the UUID. A client that knows it can only avoid the limit by address.
- */
+/** CloudFront sets this header to the UUID of the stack, which is not public. A client that knows it can avoid the limit by address. */
 export const CONSOLE_PROOF = "x-console-proof";
 
-/** The period over which AWS WAF counts the requests of an address. */
 const WINDOW_SECONDS = 300;
 
 /** The period of the rule for requests without a token. One address may send half of the rate that API Gateway accepts for a method. */
@@ -36,10 +32,7 @@ const MAX_PATH_BYTES = 2_048;
  */
 const MAX_AUTHORIZATION_BYTES = limits.accessToken + "Bearer ".length;
 
-/**
- * Rules of AWS's common rule set that must never block. They inspect strings in which users may write anything, such as a note with HTML or
- * a search for "../". No function executes them and no HTML page contains them.
- */
+/** These rules search texts in which users may write anything. No function executes the texts, and no page shows them as HTML. */
 const countedRules = [
   ...["SizeRestrictions_BODY", "SizeRestrictions_QUERYSTRING", "GenericLFI_BODY", "GenericRFI_BODY"],
   ...["CrossSiteScripting_BODY", "EC2MetaDataSSRF_BODY", "GenericLFI_QUERYARGUMENTS", "GenericRFI_QUERYARGUMENTS"],
@@ -125,10 +118,7 @@ const flood = (
   visibilityConfig: visibility(name),
 });
 
-/**
- * Matches requests in which CloudFront has added a header with a value that clients do not know. Without this value, a client could send a
- * different false address in each request, and avoid the limit.
- */
+/** Without this proof, a client could send another false address in each request, and avoid the limit. */
 const throughConsole = (scope: Construct): CfnWebACL.StatementProperty => ({
   byteMatchStatement: {
     fieldToMatch: header(CONSOLE_PROOF),

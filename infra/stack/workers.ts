@@ -19,19 +19,13 @@ import { createDeadLetterQueue } from "./queues.ts";
 import { allow } from "./rights.ts";
 import { accept } from "./rules.ts";
 
-/**
- * Retries of a batch of stream records, which Lambda halves after each failure. Seven failures isolate a bad record among 100. The other
- * retries are for temporary faults.
- */
+/** Lambda halves a failing batch, so seven retries isolate one bad record of 100. The other retries are for temporary faults. */
 const STREAM_RETRIES = 10;
 /** The number is small, because a failing flush delays others in the same stream shard. The company's next write starts another flush. */
 const FLUSH_RETRIES = 3;
 /** The sweeper replaces a lost queue message within half of these seconds, so a longer delay means a fault of the service. */
 const OVERDUE_SECONDS = 900;
-/**
- * Lambda gives up a record at this age, and reports only its position. The stream stores records for 24 hours, so an operator has one hour
- * to read it.
- */
+/** Lambda gives up older records, and reports only their positions. An operator then has one hour to read them. */
 const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
 
 export function createEvents(scope: Construct, platform: Platform): void {
@@ -100,13 +94,11 @@ function createFlusher(scope: Construct, platform: Platform): void {
 }
 
 interface StreamReader extends FunctionSpec {
-  /** The queue that gets a message for records that Lambda gives up. */
   readonly failed: Queue;
   readonly source: Pick<
     CfnEventSourceMappingProps,
     "batchSize" | "maximumBatchingWindowInSeconds" | "maximumRetryAttempts"
   >;
-  /** The function gets the records that match one of these patterns. */
   readonly patterns: readonly object[];
 }
 
