@@ -20,7 +20,6 @@ createStacks(app, config, bundles);
 await addRulePacks(app);
 app.synth();
 
-/** Prints a line for each wrong setting and ends the process with exit code 1. */
 function configOrExit(context: Readonly<Record<string, unknown>>, place: Place): DeployConfig {
   try {
     return readDeployment(process.cwd(), context, place);

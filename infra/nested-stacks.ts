@@ -61,7 +61,6 @@ export function withoutNesting(template: unknown, read: (resource: Resource) => 
 }
 const Attribute = z.tuple([z.string(), z.string()]);
 
-/** Replaces references to parameters with the values that the parent stack passes. */
 function innerOf(template: Template, resource: Resource): Template {
   const { Parameters } = Nested.parse(resource).Properties;
   const passed = ({ Ref }: Readonly<Record<string, unknown>>): unknown =>

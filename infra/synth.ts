@@ -50,11 +50,7 @@ export interface Templates {
   readonly service: CloudFormationTemplate;
 }
 
-/**
- * Writes the synthesized stacks (the CDK's cloud assembly) into `outDir` and returns the parsed templates. An earlier assembly in `outDir`
- * is overwritten.
- * @param build creates the bundles
- */
+/** Overwrites earlier templates in `outDir`. `build` creates the bundles. */
 export async function synthesize(
   config: DeployConfig,
   outDir: string,
@@ -91,7 +87,6 @@ export async function emptyBundles(files: readonly string[], outDir: string): Pr
   for (const file of files) mkdirSync(join(outDir, file), { recursive: true });
 }
 
-/** Returns the templates without building the code of the functions. */
 export async function templatesWithoutCode(config: DeployConfig): Promise<Templates> {
   const directory = mkdtempSync(join(tmpdir(), "canvassing-templates-"));
   try {
@@ -108,7 +103,6 @@ export function roleOfFunction({ Type, Properties, Metadata }: TemplateResource)
 }
 const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.literal("Arn")]) }) });
 
-/** Returns a template that the CDK has written into `directory`. Its nested stacks are replaced by their resources. */
 export function templateIn(directory: string, templateFile: string): unknown {
   const read = (file: string): unknown => JSON.parse(readFileSync(join(directory, file), "utf8"));
   // The CDK writes the file name of a nested template into the metadata of the nested stack.
@@ -116,10 +110,7 @@ export function templateIn(directory: string, templateFile: string): unknown {
 }
 const NestedStack = z.object({ Metadata: z.object({ "aws:asset:path": z.string() }) });
 
-/**
- * Returns the templates in the order of their deployment. The order matters, because the service template imports values of the data
- * template.
- */
+/** Returns the templates in the order of deployment, because the service template imports values of the data template. */
 export async function templatesInOrder(
   config: DeployConfig,
   outDir: string,

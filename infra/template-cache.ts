@@ -22,16 +22,10 @@ import type { SynthInput } from "./synth-process.ts";
 
 const SYNTH = fileURLToPath(new URL("synth-process.ts", import.meta.url));
 
-/**
- * Number of cached sets of templates. A set is smaller than 1 MB. The tests start services with about ten different settings, and each
- * version of the sources needs sets of its own. 32 sets are therefore enough to switch between about three Git branches.
- */
+/** A set has less than 1 MB. The tests use about ten sets for each version of the sources, so three Git branches fit. */
 const KEPT = 32;
 
-/**
- * Returns the issuer that the cached templates contain instead of the real issuer. The port in the real issuer's URL can differ at each
- * start.
- */
+/** Replaces the issuer in cached templates, because its port can differ at each start. */
 const issuerOn = ({ protocol, hostname }: URL): string => `${protocol}//${hostname}:1/issuer-of-the-start`;
 /** Returns the URL of the console that the cached templates contain instead of the real URL, whose port can also differ at each start. */
 const consoleOn = ({ protocol, hostname }: URL): string => `${protocol}//${hostname}:1/console-of-the-start`;
@@ -43,10 +37,8 @@ const Entry = z.object({ files: z.array(z.string()), templates: z.array(z.unknow
 type LocalConfig = DeployConfig & { readonly issuer: string; readonly jwksUri: string };
 
 /**
- * Does the same as `templatesInOrder()`. If neither the settings nor the sources have changed, it reads the templates from the cache, and
- * writes only the bundles into `outDir`. If the cache cannot be written, it uses a cache beside `outDir`.
- * @param onStep is called when a step has ended, with a description of the step
- * @param caches the folder of all build caches
+ * Does the same as `templatesInOrder()`, with templates from the cache if neither settings nor sources have changed. If the cache cannot be
+ * written, uses a cache beside `outDir`.
  */
 export async function cachedTemplates(
   config: LocalConfig,

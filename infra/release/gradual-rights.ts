@@ -9,11 +9,9 @@ import { isGradual } from "../stack/rollout.ts";
 import { roleOfFunction, templatesWithoutCode } from "../synth.ts";
 import { lostRights, Right, rightsOf } from "./rights.ts";
 
-/** The rights of functions, by the functions' files. */
 export const RightsByFile = z.record(z.string(), z.array(Right));
 export type RightsByFile = z.infer<typeof RightsByFile>;
 
-/** Returns the rights of the functions that a production deployment replaces step by step. */
 export async function gradualRights(): Promise<RightsByFile> {
   const { Resources } = (await templatesWithoutCode(readConfig({ preset: "production" }))).service;
   const rights = Object.values(Resources).flatMap((resource) => {

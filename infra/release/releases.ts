@@ -10,7 +10,6 @@ export const RELEASES = join(root, "releases");
 export const packageVersion = (): string =>
   z.object({ version: z.string() }).parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).version;
 
-/** Returns the version of the last release. Only this release is recorded. */
 export const lastRelease = (): string => z.tuple([z.string()]).parse(readdirSync(RELEASES))[0];
 
 /** Returns a file in the record of the last release. `docs/releasing.md` describes the files. */

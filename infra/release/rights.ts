@@ -1,7 +1,6 @@
 /** Compares the IAM policies of a function before and after a deployment, and finds the rights that the deployment takes away. */
 import * as z from "zod/mini";
 
-/** IAM accepts a string or a list of strings as actions and as the values of a condition. */
 export const OneOrMany = z.pipe(
   z.union([z.string(), z.array(z.string())]),
   z.transform((value) => (typeof value === "string" ? [value] : value)),
@@ -21,7 +20,6 @@ export const Policies = z._default(
   [],
 );
 
-/** An action that a role may perform on a resource. */
 export const Right = z.object({
   action: z.string(),
   /** The resource, as an ARN or as the JSON text of a CloudFormation expression for the ARN. */
@@ -35,10 +33,7 @@ export type Right = z.infer<typeof Right>;
 
 const KEYS = "dynamodb:LeadingKeys";
 
-/**
- * Returns the rights in the property `Policies` of an IAM role. The property may contain any expressions of CloudFormation. Throws if a
- * statement denies something, because the comparison does not support this.
- */
+/** Throws if a statement denies something, because the comparison does not support this. */
 export function rightsOf(policies: unknown): Right[] {
   const statements = Policies.parse(policies).flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
   return statements.flatMap(({ Action, Resource, Condition = {} }) => {
@@ -52,10 +47,7 @@ export function rightsOf(policies: unknown): Right[] {
   });
 }
 
-/**
- * Returns the rights in `before` that `after` does not contain. All key patterns of a right in `before` must be in the same right of
- * `after`, because IAM requires that a single statement allows all partition keys of a request.
- */
+/** One right of `after` must have all key patterns of a right in `before`: IAM requires one statement for all keys of a request. */
 export function lostRights(before: readonly Right[], after: readonly Right[]): Right[] {
   return before.filter(
     ({ action, on, keys, condition }) =>

@@ -39,10 +39,7 @@ import { StoredLimiter } from "#shared/webhooks/limiter/limiter.ts";
 import { QueueMessage } from "#shared/webhooks/messages.ts";
 import { StoredRegistration, StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/**
- * The schemas by the row's attribute `type`. A name with a slash is not the schema of a row. `TYPE/NAME` is the schema of a value that
- * belongs to a row of this type and is stored inside the row or in a file of the bucket. `message/NAME` is the schema of a queue message.
- */
+/** The schemas by the type of the row. `TYPE/NAME` is a value inside such a row or in a file, and `message/NAME` a queue message. */
 export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   address: StoredAddress,
   addressPack: AddressPack,
@@ -107,9 +104,7 @@ export type RecordedSchemas = Readonly<Record<string, { readonly shape: number; 
 /** Keywords that do not change the stored form. `pattern` is among them, because another version of zod may write patterns differently. */
 const texts = ["id", "title", "description", "examples", "pattern"] as const;
 
-/**
- * Returns each schema as JSON Schema without texts, and its shape number (the version of the stored fields, see `shared/db/shapes.ts`).
- */
+/** The schemas have no texts. The shape number is the version of the stored fields (`shared/db/shapes.ts`). */
 export const schemasOfRelease = (): RecordedSchemas =>
   Object.fromEntries(
     Object.entries(schemas).map(([name, described]) => {

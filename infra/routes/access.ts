@@ -15,10 +15,7 @@ export const namesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
 /** The rights to record that territories have changed, and which ones. Functions with cached territories then read them again. */
 export const territoriesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
 
-/**
- * The rights to read the state of the company's running bulk job. A request that changes or deletes a user or a service account waits until
- * a running job of this caller has read the caller's new rights.
- */
+/** A change of a user's or account's rights waits until a running bulk job of this caller has read the new rights. */
 export const runningJob: TableAccess = { bulkQueues: ["GetItem"], bulkJobs: ["GetItem"] };
 
 /** The rights to find prospects through the company's search index by all filters except the text search and the territory. */

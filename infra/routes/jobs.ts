@@ -5,10 +5,7 @@ import { type Access, get, LONG_WORK, post, type Route, type TableAccess } from 
 /** The rights to add a job to the list of the company's bulk jobs, and to the queue of its bulk jobs that have not ended. */
 export const newJob: TableAccess = { bulkJobList: ["PutItem"], bulkQueues: ["GetItem", "PutItem"] };
 
-/**
- * The rights to pause, resume or cancel a job. A paused or cancelled job lets the company's next job start, so the rights include starting
- * that job.
- */
+/** A paused or cancelled job lets the company's next job start, so the rights include starting that job. */
 const control: Access = {
   table: { ...currentDictionary, bulkJobs: ["GetItem", "UpdateItem"], bulkQueues: ["GetItem", "PutItem"] },
   bulkQueue: "send",

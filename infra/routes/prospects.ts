@@ -26,7 +26,6 @@ const prospectWrites: TableAccess = {
 
 /** The rights to read a note by its id. A function first finds the note's key by the id, and then reads the note. */
 const note: TableAccess = { ...currentDictionary, ...imports, places: ["BatchGetItem"], prospects: ["BatchGetItem"] };
-/** The rights to read an appointment by its id. A function first finds the appointment's key by the id, and then reads the appointment. */
 const appointment: TableAccess = { ...currentDictionary, ...imports, places: ["GetItem"], prospects: ["BatchGetItem"] };
 
 export const prospectRoutes: readonly Route[] = [

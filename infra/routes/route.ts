@@ -19,10 +19,7 @@ interface Marks {
   readonly public?: true | undefined;
   /** True for a POST that changes nothing. It accepts no idempotency key, so its function needs no rights to the rows of these keys. */
   readonly isRead?: true | undefined;
-  /**
-   * The throttle of the route for all callers together, instead of that of the whole API. It keeps a costly route from using the capacity
-   * of the whole API. A public route has `WITHOUT_TOKEN`.
-   */
+  /** For all callers together, so that a costly route cannot use the capacity of the whole API. A public route has `WITHOUT_TOKEN`. */
   readonly rate?: Throttle | undefined;
 }
 
@@ -43,22 +40,15 @@ export const put = routeOf("PUT");
 export const patch = routeOf("PATCH");
 export const remove = routeOf("DELETE");
 
-/** The rate of requests, and the number that may arrive at once. */
 export interface Throttle {
   readonly perSecond: number;
   readonly burst: number;
 }
 
-/**
- * The throttle of each method that needs no token: of public routes, wrong methods and preflights. Each method has its own throttle. One
- * response takes some milliseconds, so at this rate most methods keep only one of the ten concurrent executions of a new account busy.
- */
+/** For public routes, wrong methods and preflights, each method on its own. At this rate, a method keeps about one execution busy. */
 export const WITHOUT_TOKEN: Throttle = { perSecond: 200, burst: 400 };
 
-/**
- * The throttle of costly routes. A request to such a route keeps its function busy for seconds, or starts work that continues after the
- * response, such as an import, an export, a bulk job or a replay of webhook deliveries.
- */
+/** For a route that keeps its function busy for seconds, or starts work that continues after the response. */
 export const LONG_WORK: Throttle = { perSecond: 20, burst: 100 };
 
 /** A function without a route. `infra/stack/workers.ts` adds the right to read the queue or stream that invokes it. */
@@ -69,10 +59,7 @@ export interface EventFunction {
   readonly timeoutSeconds: number;
 }
 
-/**
- * IAM's names of the actions on the table. A transaction needs the action of each of its writes and checks, for example `PutItem`. A batch
- * of PartiQL statements needs the PartiQL actions.
- */
+/** A transaction needs the action of each write and check. A batch of PartiQL statements needs the PartiQL actions. */
 export type TableAction =
   | "GetItem"
   | "BatchGetItem"
@@ -86,7 +73,6 @@ export type TableAction =
 
 export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE" | "DELIVERY_SENDERS" | "CHANGES_AT_ONCE";
 
-/** The folders of the bucket: files that users upload, other files of imports, exported files, and files of bulk jobs. */
 export const folderNames = ["uploads", "imports", "exports", "bulk"] as const;
 export type Folder = (typeof folderNames)[number];
 /** `PutObject` includes multipart uploads. */
@@ -122,7 +108,6 @@ export interface Access {
   readonly secrets?: "sign" | "make";
   /** `open` decrypts the tokens of existing sessions, `make` also creates sessions. */
   readonly sessionTokens?: "open" | "make";
-  /** The right to encrypt and decrypt cursors of `GET /api/changes`. */
   readonly cursors?: "make";
   readonly files?: Partial<Record<Folder, readonly FileAction[]>>;
   /** Without this right, S3 responds with 403 for a missing file, which could also mean a missing right. */
@@ -130,7 +115,6 @@ export interface Access {
   readonly settings?: readonly Setting[];
 }
 
-/** Returns true if the function uses the KMS key, which protects webhook secrets, session tokens and cursors. */
 export const usesSecretsKey = ({ secrets, sessionTokens, cursors }: Access): boolean =>
   (secrets ?? sessionTokens ?? cursors) !== undefined;
 

@@ -10,7 +10,6 @@ const accountWrites: TableAccess = {
   reference: ["GetItem", "Query", "PutItem", "UpdateItem", "ConditionCheckItem"],
 };
 
-/** The rights to change the keys of an account. */
 const takeOver: TableAccess = {
   reference: ["GetItem", "ConditionCheckItem"],
   keyRings: ["GetItem", "UpdateItem"],

@@ -35,7 +35,6 @@ export type Package = z.infer<typeof Package> & { readonly name: string };
 
 const read = (file: string): unknown => JSON.parse(readFileSync(join(root, file), "utf8"));
 
-/** Returns the installed packages, except the project's own packages. */
 export const readPackages = (): Package[] =>
   Object.entries(z.parse(Lockfile, read("package-lock.json")).packages)
     .filter(([path, { link }]) => path.includes("node_modules/") && !link)

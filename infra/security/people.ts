@@ -235,7 +235,6 @@ export function sizeOf(person: Person): number {
   return size;
 }
 
-/** Returns the parts of docs/permissions.md about people. */
 export function peopleParts(): Readonly<Record<string, string>> {
   const code = (cells: readonly string[]): string => cells.map((one) => `\`${one}\``).join(", ");
   const rights = persons.flatMap((person) =>

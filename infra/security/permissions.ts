@@ -27,7 +27,6 @@ const Role = z.looseObject({
 
 type Resources = CloudFormationTemplate["Resources"];
 
-/** A row of the document's table. */
 interface Right {
   readonly on: string;
   readonly actions: readonly string[];
@@ -95,7 +94,6 @@ function merged(rights: readonly Right[]): Right[] {
   );
 }
 
-/** Patterns of logical ids, each with the name that the document uses for the resource. */
 const resourceNames: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/ParkedRecords/, "queue of poison records"],
   [/UnflushedIndexes/, "queue of failed flushes"],
@@ -125,7 +123,7 @@ const table = (head: readonly string[], rows: readonly string[]): string =>
 const code = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(", ");
 const isOwnLog = ({ actions }: Right): boolean => actions.every((action) => action.startsWith("logs:"));
 
-/** Returns the tables of docs/permissions.md by name. `resources` are those of the data stack and the service stack. */
+/** `resources` are those of the data stack and the service stack. */
 export function permissionTables(resources: Resources): Readonly<Record<string, string>> {
   const roles = rolesOf(resources).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const fileOf = new Map(
@@ -168,10 +166,7 @@ export function permissionTables(resources: Resources): Readonly<Record<string, 
   };
 }
 
-/**
- * Returns the settings of the deployment that the document describes. It has the preset `production`, so the document contains the roles
- * for backups and for step-by-step deployments. It has no console, so the document does not contain the roles that only the console needs.
- */
+/** `production` has the roles for backups and step-by-step deployments. The roles that only the console needs are left out. */
 export const documentedDeployment = (): DeployConfig =>
   readConfig({ preset: "production", alarmEmail: "operator@example.com" });
 
