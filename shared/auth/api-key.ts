@@ -30,11 +30,7 @@ function checksumOf(text: string): string {
   return checksum;
 }
 
-/**
- * Returns a new id for a key of the ring. `isTaken` says whether a key already has an id; at most ten ids are taken. `changes` counts the
- * changes of the ring. An id that has become free is not used again by the next four changes, because functions refuse the id of a revoked
- * key for a minute.
- */
+/** A free id is not used again by the next four changes of the ring, because functions refuse a revoked id for a minute. */
 export function newKeyId(ring: string, changes: number, isTaken: (id: string) => boolean): string {
   for (let next = 11 * changes; ; next++) {
     const id = ring + ALPHABET.charAt(next % ALPHABET.length);

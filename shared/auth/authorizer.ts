@@ -36,10 +36,7 @@ export const authorizer =
       }
     });
 
-/**
- * Allows all endpoints, because API Gateway uses the cached policy of a token for every endpoint. Each endpoint checks the caller's role
- * and permissions itself. `usageIdentifierKey` is the API key of API Gateway whose usage plan limits the rate of the caller's requests.
- */
+/** Allows all endpoints, because API Gateway uses the cached policy for each of them. Each endpoint checks the caller's rights itself. */
 const authorization = (caller: Caller, methodArn: string): APIGatewayAuthorizerResult => ({
   principalId: `${caller.companyId}/${caller.userId}`,
   policyDocument: policy("Allow", methodArn),
@@ -47,10 +44,7 @@ const authorization = (caller: Caller, methodArn: string): APIGatewayAuthorizerR
   usageIdentifierKey: throttleKey(setting("THROTTLE_KEY_PREFIX"), throttleSlot(caller.companyId)),
 });
 
-/**
- * Unlike an error, a policy can pass the reason to the client. API Gateway caches policies, so the reason must be a property of the token
- * alone. A disabled user therefore gets an error: an admin may enable the user again.
- */
+/** API Gateway caches this policy, so the reason must be a property of the token alone. A disabled user gets an error instead. */
 const refusal = (reason: Refusal, methodArn: string): APIGatewayAuthorizerResult => ({
   principalId: "refused",
   policyDocument: policy("Deny", methodArn),

@@ -4,10 +4,7 @@ import { Scope } from "#shared/auth/scopes.ts";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { PathId } from "#shared/schema.ts";
 
-/**
- * A person, or a service account with the API key of the request. `role` and `permissions` of a service account are limited to those of the
- * key's creator.
- */
+/** The rights of a service account are limited to those of the creator of the request's API key. */
 export interface Caller {
   readonly companyId: number;
   readonly userId: number;
@@ -38,17 +35,11 @@ export const common = (one: Rights, other: Rights): { role: Role; permissions: P
   permissions: effectivePermissions(one).filter((permission) => may(other, permission)),
 });
 
-/**
- * Returns the caller's user id if the caller may see only assigned prospects, otherwise undefined. Use it for lists, for reads of one
- * prospect and for the conditions of writes.
- */
+/** Undefined if the caller may see all prospects. Use it for lists, for reads of one prospect and for the conditions of writes. */
 export const visibleAssignee = (caller: Caller): number | undefined =>
   may(caller, "canViewAllProspects") ? undefined : caller.userId;
 
-/**
- * Converts the caller to the authorizer's context, whose values are strings and never empty. Do not rename or redefine fields: API Gateway
- * caches contexts for a minute, so a new release receives contexts of the previous one.
- */
+/** API Gateway passes contexts of strings, and caches them for a minute. So the next release must understand these fields. */
 export const contextOf = ({ companyId, userId, role, permissions, key }: Caller) => ({
   companyId: `${companyId}`,
   userId: `${userId}`,

@@ -13,10 +13,7 @@ import { optimistic } from "#shared/db/plan.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { Id } from "#shared/schema.ts";
 
-/**
- * The row of a token subject (the `sub` of a user's tokens). It contains a copy of the user's rights. Authentication therefore reads only
- * one row.
- */
+/** The row of a token's subject. It has a copy of the user's rights, so authentication reads only one row. */
 export const Identity = z.object({
   type: z.literal("identity"),
   companyId: Id,
@@ -31,10 +28,7 @@ export const Identity = z.object({
 });
 type Identity = z.infer<typeof Identity>;
 
-/**
- * Returns the user. The first sign-in accepts the invitation. Throws `unauthenticated` if the user is unknown or disabled, the company is
- * suspended, or the invitation has expired or was withdrawn.
- */
+/** The first sign-in accepts the invitation. Throws `unauthenticated` if the user, the company or the invitation is not valid. */
 export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">, sub: string): Promise<Caller> {
   const { table } = context;
   const item = await table.get(keys.identity(sub));
@@ -50,13 +44,9 @@ export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">,
   return { companyId, userId, role, permissions };
 }
 
-/** The position of the row of the user in the writes of `acceptInvitation`. */
 const USER = 1;
 
-/**
- * Removes the time of expiry from the rows of the identity, the user and the reserved address. Returns false if the invitation has expired
- * or was withdrawn. It may be called repeatedly and concurrently.
- */
+/** Removes the expiry from all rows of the invitation. Returns false if the invitation has expired or was withdrawn. */
 async function acceptInvitation(
   { table, clock }: Pick<ApiContext, "table" | "clock">,
   sub: string,

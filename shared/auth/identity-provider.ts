@@ -17,19 +17,13 @@ export interface IdentityProvider {
   readonly takesSubjects: boolean;
   /** Minimum milliseconds of an invitation request. A shorter time would reveal that another company has the e-mail address. */
   readonly answersAfterMs: number;
-  /**
-   * Registers the e-mail address and returns the token subject. A repeated call resumes an interrupted registration. `known` is the subject
-   * of an earlier call.
-   */
+  /** Registers the address, or resumes an interrupted registration. `known` is the subject of an earlier call. */
   invite(email: string, known?: string): Promise<{ readonly sub: string }>;
   /** Does nothing if the user is unknown or has already signed in. */
   withdraw(email: string): Promise<void>;
 }
 
-/**
- * The provider for an external token issuer, where another system manages the users. It returns `known` or a random subject, and sends no
- * mail.
- */
+/** For an external token issuer, where another system manages the users. Sends no mail. */
 export const directoryOnly: IdentityProvider = {
   takesSubjects: true,
   answersAfterMs: 0,

@@ -21,16 +21,10 @@ interface Refused {
   readonly ring: StoredKeyRing | undefined;
   readonly at: number;
 }
-/**
- * The last refusal of each key id. With this cache, guesses of the secret of an id cost one read a minute. The row of an accepted key is
- * read each time, because the key may have been revoked.
- */
+/** The last refusal of each key id. With this cache, guesses of the secret of an id cost one read a minute. */
 const refusals = new LRUCache<string, Refused>({ max: 10_000 });
 
-/**
- * Returns the caller. A refusal, and its number of reads, are the same for an unknown, a wrong, an expired and a revoked key. A key with a
- * wrong checksum is refused without a read.
- */
+/** A refusal, and its number of reads, are the same for an unknown, a wrong, an expired and a revoked key. */
 export async function callerOfKey(context: Context, text: string): Promise<Caller> {
   if (!hasChecksum(text)) throw refused();
   const id = idOf(text);

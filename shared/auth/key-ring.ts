@@ -15,7 +15,6 @@ import { Id, Timestamp } from "#shared/schema.ts";
 export const StoredKey = z.object({
   id: z.string(),
   name: z.string(),
-  /** The SHA-256 hash of the key. */
   digest: z.string(),
   last4: z.string(),
   scopes: z.array(Scope),
@@ -43,7 +42,6 @@ export const StoredKeyRing = z.object({
   type: z.literal("keyRing"),
   id: z.string(),
   companyId: Id,
-  /** The service account. */
   userId: Id,
   rights: UserRights,
   /** The time at which an operator suspended the company. */
@@ -51,7 +49,6 @@ export const StoredKeyRing = z.object({
   keys: z.array(StoredKey),
   /** The times at which the keys were used, by key id. The service stores the time of a key's use at most every 15 minutes. */
   lastUsed: z.optional(z.record(z.string(), Timestamp)),
-  /** The notices that the next mail to the admins contains. */
   unsent: z.optional(z.array(KeyNotice)),
   version: z.int(),
   updatedAt: Timestamp,
@@ -109,7 +106,6 @@ export function reminded(key: StoredKey, nowMs: number): StoredKey {
   return due.length === 0 ? key : { ...key, daysLeft: Math.min(...due.map(({ days }) => days)) };
 }
 
-/** The condition that no key and no right of the ring has changed since it was read. */
 export const isUnchanged = ({ version }: StoredKeyRing): Condition => equals("version", version);
 
 /** Returns the changes to report between two states of a ring. A key that leaves the ring after its end does not count as revoked. */

@@ -36,7 +36,6 @@ interface KeyHolder {
   readonly key?: { readonly scopes: readonly Scope[] } | undefined;
 }
 
-/** Throws `insufficient_scope` if the caller is a key without a needed scope. */
 export function requireScope({ key }: KeyHolder, needed: NeededScope): void {
   const enough = scopesOf(needed);
   if (key === undefined || enough === undefined || enough.some((scope) => key.scopes.includes(scope))) return;

@@ -19,19 +19,15 @@ import * as limits from "#shared/limits.ts";
 const FETCH_TIMEOUT_MS = 2_000;
 
 /**
- * The pattern of an Authorization header (RFC 6750) with a signed JWT. RFC 9110 allows any case of `Bearer`, and several spaces. API
- * Gateway checks this pattern, but its documentation does not say whether the pattern must match the whole header, so the pattern has `^`
- * and `$`.
+ * Matches a bearer header (RFC 6750) with a signed JWT. RFC 9110 allows any case of `Bearer`, and several spaces. API Gateway checks this
+ * pattern. It does not document whether a pattern must match the whole header, so the pattern has `^` and `$`.
  */
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 
 /** Tolerated difference between the clocks of the issuer and of the service. */
 const LEEWAY_SECONDS = 60;
 
-/**
- * The reason in the `WWW-Authenticate` header of the 401 (RFC 6750). The reason is a property of the token alone. It reveals nothing about
- * users, and API Gateway may cache it. All refusals of API keys have the same reason.
- */
+/** RFC 6750: the reason in the header `WWW-Authenticate`. API Gateway caches it, so it is a property of the token alone. */
 export type Refusal =
   | "expired"
   | "not yet valid"
@@ -83,13 +79,9 @@ export async function verifiedSubject(authorization: string): Promise<string> {
   return subjectOfToken(token, setting("AUDIENCE"));
 }
 
-/** `audience` lists client ids or audiences. The token needs one of them. */
 type SubjectOfToken = (token: string, audience: readonly string[]) => Promise<string>;
 
-/**
- * The returned function throws `unauthenticated` for an invalid token, and `unavailable` if the issuer's signing keys cannot be fetched. It
- * caches these keys, and fetches them again for an unknown key id.
- */
+/** The result throws `unauthenticated` for an invalid token, and `unavailable` if the issuer's keys cannot be fetched. */
 export function tokenSubjects(issuer: Issuer): SubjectOfToken {
   let verifier: Promise<Verify> | undefined;
   return async (token, audience) => {
@@ -156,10 +148,7 @@ async function discoveredJwksUri(issuer: string): Promise<string> {
   return discovery.jwks_uri;
 }
 
-/**
- * Throws if the token has no expiry, has an `iat` in the future, or is no access token. An access token has the `token_use` `access`
- * (Cognito), or no `token_use` and the `typ` `at+jwt` (RFC 9068).
- */
+/** An access token has the `token_use` `access` (Cognito), or no `token_use` and the `typ` `at+jwt` (RFC 9068). */
 function assertAccessToken(header: JwtHeader, payload: JwtPayload): void {
   const tokenUse = payload.token_use;
   const type = String(header.typ).toLowerCase();
@@ -192,8 +181,8 @@ async function fetchKeys(url: string): Promise<ArrayBuffer> {
 }
 
 /**
- * The library's own function would refuse a local issuer without TLS. Redirects are not followed. A failed request is sent once more: the
- * issuer may have closed an idle connection, which a function that Lambda has paused does not notice.
+ * The library's own function would refuse a local issuer without TLS. A failed request is sent once more, because the issuer may have
+ * closed a connection while Lambda had paused the function.
  */
 async function fetchBytes(url: string): Promise<ArrayBuffer> {
   const read = async (): Promise<ArrayBuffer> => {

@@ -40,7 +40,6 @@ export const ASSIGNEE_TEXT = "An active user of the company, or null for nobody.
 /** A stored user may have an e-mail address that the rule for new addresses refuses. */
 const KnownEmail = z.email({ pattern: /@/ }).check(atMost(limits.email));
 
-/** The fields of a user that are the same in the API and in the stored row. */
 export const userFields = {
   id: Id,
   firstName: text(limits.name),

@@ -27,10 +27,7 @@ export function answer(
   };
 }
 
-/**
- * Converts any error to a problem body (RFC 9457). The detail of a 5xx response is constant, unless the error sets `showsDetail`. Only the
- * log shows the cause.
- */
+/** RFC 9457. The detail of a 5xx response is constant, unless the error sets `showsDetail`. Only the log shows the cause. */
 export function problemAnswer(request: Request, error: unknown): APIGatewayProxyResult {
   const problem = asApiError(error);
   const { status } = problems[problem.code];
@@ -74,10 +71,7 @@ export function commonHeaders(request: Request, status = 200): Record<string, st
   };
 }
 
-/**
- * Returns a Server-Timing header with the DynamoDB usage of the request, if SERVER_TIMING is `on`. Its `dur` values are counts, not
- * milliseconds. A 404 shows no units, because they would distinguish a hidden row from a missing one by its size.
- */
+/** The `dur` values are counts. A 404 shows no units, because they would distinguish a hidden row from a missing one by its size. */
 function serverTiming(status: number): Record<string, string> {
   const usage = usageSoFar();
   if (process.env.SERVER_TIMING !== "on" || usage === undefined) return {};
@@ -111,10 +105,7 @@ function corsHeaders(request: Request): Record<string, string> {
 
 /** The bytes that are reserved for the headers, the status and the rest of Lambda's JSON. */
 const ENVELOPE_BYTES = 16 * 1024;
-/**
- * Upper bound for the bytes of a UTF-16 code unit in Lambda's JSON: three in UTF-8, two for an escaped quote or backslash. With it, only a
- * body that may be too large must be measured exactly.
- */
+/** Upper bound for a UTF-16 code unit in JSON: three bytes in UTF-8, two for an escaped quote. Larger bodies are measured exactly. */
 const CHARACTER_BYTES = 3;
 
 /** Returns the number of bytes of the body in the JSON that Lambda returns, where the body is an escaped string. */

@@ -53,10 +53,8 @@ export interface Contract {
 /** Rejects a contract with fields that `Contract` does not have. */
 export type Known<C> = C & { readonly [Field in Exclude<keyof C, keyof Contract>]: never };
 
-/** The type of a part of the request after validation with the schema of the contract. */
 export type Parsed<Schema> = Schema extends z.ZodMiniType ? z.output<Schema> : unknown;
 
-/** A request that fits its contract. */
 export interface Call<C extends Contract, Context> {
   readonly context: Context;
   readonly caller: Caller;

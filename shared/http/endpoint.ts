@@ -28,10 +28,7 @@ export interface Endpoint {
   readonly contract: Contract;
 }
 
-/**
- * Answers with the result of `work`. If the request has an idempotency key, the answer is stored after the work. A repetition of a request
- * whose function was killed may therefore do the work again.
- */
+/** The answer is stored after the work. A repetition of a request whose function was killed may do the work again. */
 export const endpoint = <C extends Contract>(
   contract: Known<C>,
   work: (call: Call<C, ApiContext>) => Promise<Answer<C>>,
@@ -42,19 +39,13 @@ export const endpoint = <C extends Contract>(
     return value;
   });
 
-/**
- * Commits the plan that `verb` returns, and responds with its answer. If the request has an idempotency key, the same transaction stores
- * the answer. `verb` must only read, because it is called again if a record has changed since it was read.
- */
+/** The transaction of the plan stores the answer. `verb` must only read: it is called again if a record has changed meanwhile. */
 export const command = <C extends Contract>(
   contract: Known<C>,
   verb: (call: Call<C, ApiContext>) => Promise<Plan<Answer<C>>>,
 ): Endpoint => committing<C>(contract, async (call, commit) => (await carryOut(() => verb(call), commit)).answer);
 
-/**
- * Makes an endpoint whose work cannot return a plan, because it needs several transactions. Before the work returns its answer, it must
- * call `commit` once with this answer and its last writes.
- */
+/** For work that needs several transactions. The work must call `commit` once, with its answer and its last writes. */
 export const committing = <C extends Contract>(
   contract: Known<C>,
   work: (call: Call<C, ApiContext>, commit: Commit) => Promise<Answer<C>>,
@@ -150,7 +141,6 @@ export function requestChain<C extends Contract, Answer, Services>(
     });
 }
 
-/** Throws `permission_denied` or `insufficient_scope` if the caller lacks the role, permission or scope for the endpoint. */
 const authorization = ({ allow, scope }: Contract): MiddlewareObj<ApiEvent> => ({
   before: ({ event }) => {
     const caller = callerOf(event);
@@ -187,10 +177,7 @@ const missing = (allow: Allow): string =>
 /** A successful request is logged if it used at least this number of read and write units. */
 const LOGGED_UNITS = 500;
 
-/**
- * Logs one line if the request failed or used many read and write units. The access log already has a line for each request, and a second
- * one would more than double the cost of logs.
- */
+/** The access log has a line for each request. A second one would more than double the cost of logs. */
 export function answering<Answer extends { readonly statusCode: number }>(
   event: APIGatewayProxyEvent,
   work: (event: ApiEvent) => Promise<Answer>,
@@ -219,9 +206,7 @@ function parse(contract: Contract, part: Part, value: unknown): unknown {
   return schema === undefined ? {} : validate(part, schema, value);
 }
 
-/**
- * Joins the values of a repeated query parameter with commas. If only one value is allowed, the parameter's schema refuses the joined text.
- */
+/** If only one value is allowed, the parameter's schema refuses the joined text. */
 function joinedValues(parameters: ReadonlyMap<string, readonly string[]>): Record<string, string> {
   const joined: Record<string, string> = Object.create(null);
   for (const [name, values] of parameters) joined[name] = values.join(",");

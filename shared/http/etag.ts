@@ -5,16 +5,10 @@
 import { createHash } from "node:crypto";
 import type { Request } from "#shared/http/request.ts";
 
-/**
- * A part of every tag. Increase it if a release changes the responses for unchanged records. Otherwise clients keep the old responses. A
- * test fails if the schemas of responses change and this value does not.
- */
+/** Increase this number if a release changes the responses for unchanged records. A test fails if their schemas change and this value does not. */
 export const ANSWER_FORMAT = 1;
 
-/**
- * Returns a hash for the ETag of a response. `parts` must contain everything on which the response depends, except for the time. The hash
- * includes the table's name: after a restore, which creates a table with another name, version numbers may repeat.
- */
+/** `parts` has everything on which the response depends, but the time. After a restore into another table, versions may repeat. */
 export function fingerprint(...parts: readonly (string | number)[]): string {
   return createHash("sha256")
     .update(JSON.stringify([ANSWER_FORMAT, process.env.TABLE_NAME, ...parts]))
@@ -34,10 +28,7 @@ export class NotModified {
 export interface Validator<Current = NotModified> {
   /** True if the client has sent a tag. */
   readonly isAsked: boolean;
-  /**
-   * Returns NotModified if the client has this fingerprint and it has not expired. Call it before the work that a 304 saves. `now` is in
-   * milliseconds since 1970.
-   */
+  /** Call it before the work that a 304 saves. `now` is in milliseconds since 1970. */
   check(current: string, now: number): Current | undefined;
   /** Sets the tag. If the response changes at a known time without a write, `validUntil` is the last millisecond before the change. */
   tag(current: string, validUntil?: number): void;

@@ -21,20 +21,12 @@ export function gzipEnd(crc: number, textBytes: number): Buffer {
  */
 const DEFLATE = { level: 2, windowBits: 14, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH } as const;
 
-/**
- * The first bytes of a response are compressed at level 6. A map view of 1 000 pins is then a sixth shorter and takes a millisecond more,
- * and bytes cost more than processor time (docs/cost.md).
- */
+/** A map view of 1 000 pins is a sixth shorter with level 6, and bytes cost more than processor time (docs/cost.md). */
 const BEGINNING_BYTES = 256 * 1024;
 const BEGINNING_DEFLATE = { ...DEFLATE, windowBits: 15 } as const;
 const BEGINNING_LEVEL = 6;
 
-/**
- * Compresses each piece before it requests the next one, because pieces may share memory. The gzip stream of Node.js compresses in another
- * thread, so each piece would need its own memory.
- *
- * @param level the level for the first BEGINNING_BYTES
- */
+/** Compresses each piece before it requests the next one, because pieces may share memory. Node.js's gzip stream uses another thread. */
 export async function* gzipped(
   pieces: Iterable<Piece> | AsyncIterable<Piece>,
   level = BEGINNING_LEVEL,

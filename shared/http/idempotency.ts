@@ -49,8 +49,8 @@ interface Once {
 }
 
 /**
- * Returns the answer of `work`, or the stored answer of an earlier success with the same idempotency key. `work` must pass its last writes
- * and its answer to `commit`, so that a repetition has no second effect. `requestKey` is the same for all repetitions of a request.
+ * Returns the stored answer of an earlier success with this key, or that of `work`. `work` must pass its last writes and its answer to
+ * `commit`. All repetitions of a request have the same `requestKey`.
  */
 export async function once(
   context: Pick<ApiContext, "table" | "clock" | "secrets">,
@@ -166,10 +166,7 @@ async function claim(
   }
 }
 
-/**
- * Returns the seconds for which the earlier execution has lasted, at least 1, and at most those until `runsUntil`. The client therefore
- * waits longer after each attempt.
- */
+/** The duration of the earlier execution until now, so the client waits longer after each attempt. */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;
   const takenMs = limits.idempotentRunMs - leftMs;
@@ -202,10 +199,7 @@ const queryOf = ({ queryParameters }: Request): string => JSON.stringify([...que
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/**
- * AES-256-GCM with a secret from the idempotency key. An attacker who can read the table and guesses the key can decrypt the answer. If the
- * answer contains a secret, set `holdsSecret` in the contract.
- */
+/** An attacker who can read the table and guesses the key can decrypt the answer. Set `holdsSecret` if the answer has a secret. */
 function encrypt(secret: Buffer, answer: string): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);

@@ -25,10 +25,7 @@ export interface ApiEvent extends APIGatewayProxyEvent {
   payload?: unknown;
 }
 
-/**
- * CloudFront adds this header to requests to the console's address (infra/stack/console.ts), whose paths have no stage. Any other client
- * that sends it changes only its own response.
- */
+/** CloudFront adds this header for the console's address, whose paths have no stage. Any other client changes only its own response. */
 const FORWARDED_PREFIX = "x-forwarded-prefix";
 
 export function readRequest(event: APIGatewayProxyEvent): Request {

@@ -71,10 +71,7 @@ export const streamBytes = <C extends Contract & Required<Pick<Contract, "mediaT
 ): StreamEndpoint =>
   streaming<C, Uint8Array | undefined>(contract, work, (bytes) => (bytes === undefined ? [] : [bytes]), options);
 
-/**
- * The steps of all streamed responses. `piecesOf` makes the body from the result of `work`. An error before the first byte leads to a
- * problem body. A later error closes the connection.
- */
+/** An error before the first byte leads to a problem body. A later error closes the connection. */
 function streaming<C extends Contract, Result>(
   contract: C,
   work: (call: StreamedCall<C>) => Promise<Result | NotModified>,
@@ -192,10 +189,7 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
   yield `${piece}]`;
 }
 
-/**
- * Waits for the first piece before the response begins. If making this piece fails, the client can still get a problem body, because
- * nothing has been sent.
- */
+/** If making the first piece fails, the client can still get a problem body. */
 export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
   const { value, done } = await pieces.next();
   return done === true ? pieces : continued(value, pieces);
@@ -210,10 +204,7 @@ async function* continued(first: Piece, others: AsyncIterable<Piece>): AsyncGene
   yield* others;
 }
 
-/**
- * Resolves when the stream has accepted the whole response. Destroys the stream after an error, or if the client reads nothing for
- * `limits.readerMs`. No client then mistakes an incomplete response for a complete one.
- */
+/** Destroys the stream after an error, or if the client reads nothing for `limits.readerMs`. No client then takes a part for the whole. */
 export async function writeAnswer(
   stream: Writable,
   { statusCode, headers, pieces, gzipLevel }: StreamedAnswer,

@@ -14,7 +14,6 @@ const DETAILED_FAULTS = 3;
 
 export type Part = "body" | "path" | "query";
 
-/** Throws `validation_failed` with its faults. */
 export function validate<S extends z.ZodMiniType>(part: Part, schema: S, value: unknown): z.output<S> {
   const parsed = z.safeParse(schema, value);
   if (parsed.success) return parsed.data;
@@ -88,10 +87,7 @@ const formats: Readonly<Record<string, string>> = {
   url: "a valid URL",
 };
 
-/**
- * Returns the part of the message after the name of the value, for example `must be a number`. A schema with its own message does not use
- * this function.
- */
+/** The part of a message after the name of the value. A schema with its own message does not use this function. */
 function messageOf(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case "invalid_type":

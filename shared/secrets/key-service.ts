@@ -121,7 +121,6 @@ function keyObject(plain: Uint8Array): KeyObject {
   return key;
 }
 
-/** The version of the format of sealed bytes. */
 const VERSION = 1;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

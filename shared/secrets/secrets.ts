@@ -17,10 +17,7 @@ export interface Secrets {
   open(companyId: number, row: Key, sealed: Uint8Array, purpose?: Purpose): Promise<string>;
 }
 
-/**
- * Each purpose has separate data keys. The purpose is a part of the KMS encryption context, and IAM policies name the purposes of each
- * function (infra/stack/rights.ts). A function that signs webhooks can therefore decrypt no session.
- */
+/** The purpose is part of the KMS encryption context: a function that signs webhooks can decrypt no session (infra/stack/rights.ts). */
 export type Purpose = DataKeyPurpose;
 
 let provider: ((table: Table) => Secrets) | undefined;

@@ -46,10 +46,7 @@ export interface SessionDocument {
   readonly problems: readonly number[];
 }
 
-/**
- * The stage variables of API Gateway, which every request contains. These values are not settings of the functions, because a deployment
- * learns the console's address only after it has created the functions.
- */
+/** Stage variables of API Gateway. A deployment learns the console's address only after it has created the functions. */
 const Console = z.object({ consoleUrl: z.url(), consoleClient: z.string() });
 
 export function sessionEndpoint(session: SessionDocument, work: (call: SessionCall) => Promise<SessionAnswer>) {
@@ -125,10 +122,7 @@ interface Cookie {
   readonly clear: string;
 }
 
-/**
- * Browsers accept a cookie with the prefix `__Host-` only over https, from this host itself and for all paths. No other host can set such a
- * cookie. A local service without https omits the prefix.
- */
+/** Only this host itself can set a cookie with the prefix `__Host-`. A local service without https omits the prefix. */
 export function cookiesOf(origin: string): Cookies {
   const isSecure = origin.startsWith("https://");
   const named = (name: string, sameSite: "Strict" | "Lax", maxAgeMs: number): Cookie => {

@@ -67,7 +67,6 @@ export const newChallenge = (): Challenge => ({
   verifier: generateRandomCodeVerifier(),
 });
 
-/** Returns the URL of the issuer's sign-in page. */
 export async function signInUrl(client: ConsoleClient, { state, nonce, verifier }: Challenge): Promise<string> {
   const server = await discovered(client.issuer);
   const url = new URL(endpointOf(server.authorization_endpoint));
@@ -85,18 +84,13 @@ export async function signInUrl(client: ConsoleClient, { state, nonce, verifier 
   return url.href;
 }
 
-/**
- * Requests `offline_access` if the issuer lists this scope. Many issuers return a refresh token only for it, but Cognito refuses it.
- */
+/** Many issuers return a refresh token only for the scope `offline_access`, but Cognito refuses this scope. */
 function scopeOf({ scopes_supported = [] }: AuthorizationServer, { scope }: ConsoleClient): string {
   const offline = scopes_supported.includes("offline_access") ? ["offline_access"] : [];
   return [...new Set(["openid", ...offline, ...(scope ?? "").split(" ").filter(Boolean)])].join(" ");
 }
 
-/**
- * Exchanges the authorization code for tokens. `returned` has the query parameters of the issuer's redirect. Throws SignInRefused if they,
- * the response or the tokens are not valid for this sign-in. Throws `unavailable` if the issuer cannot be reached.
- */
+/** `returned` has the query parameters of the issuer's redirect. Throws SignInRefused if they, the response or the tokens are not valid. */
 export async function exchangeCode(
   client: ConsoleClient,
   returned: URLSearchParams,

@@ -11,10 +11,7 @@ import { type ConsoleClient, refreshTokens, SignInRefused, type Tokens } from "#
 import { digestOf, newSessionId } from "#shared/sessions/session-id.ts";
 import { assertOwner, openTokens, readSession, type StoredSession, sessionRow } from "#shared/sessions/stored.ts";
 
-/**
- * Begins a session with a new id. An id from the browser is never used, which protects against session fixation. `previous` is the digest
- * of the browser's earlier session, which ends.
- */
+/** An id from the browser is never used, which protects against session fixation. `previous` is the digest of the earlier session. */
 export async function beginSession(
   context: ApiContext,
   clientId: string,
@@ -47,10 +44,7 @@ async function remove({ table }: Pick<ApiContext, "table">, digests: readonly (s
 /** `id` is undefined if the session keeps its id, or if another request has refreshed the session. */
 export type Refreshed = { readonly id: string | undefined };
 
-/**
- * Replaces the tokens and the id if the access token expires soon. Other refreshes of the session wait for this one. Throws
- * `unauthenticated` if the user must sign in again.
- */
+/** Other refreshes of the session wait for this one. Throws `unauthenticated` if the user must sign in again. */
 export async function refreshSession(
   context: ApiContext,
   client: ConsoleClient,

@@ -91,10 +91,7 @@ const refusal = ({ cookies }: SessionCall, status: 400 | 403, text: string): Ses
 /** The base URL against which `safeReturnTo` resolves a text. If the result has another origin, the text was no path. */
 const BASE = "https://console.invalid";
 
-/**
- * Returns the text if it is a path of the console, otherwise `/`: for another origin, two slashes at the beginning, a backslash, a space, a
- * character outside ASCII, a path of the API, or a text that is too long.
- */
+/** Returns `/` for every text that is no path of the console: another origin, a path of the API, or a character outside ASCII. */
 function safeReturnTo(text: string | undefined): string {
   if (text === undefined || text.length > limits.returnTo || !/^\/(?!\/)[\x21-\x7e]*$/.test(text)) return "/";
   if (text.includes("\\") || !URL.canParse(text, BASE)) return "/";

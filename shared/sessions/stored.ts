@@ -48,7 +48,7 @@ export interface NewSession {
   readonly endsAt: number;
 }
 
-/** Returns the row of a session. Its tokens are encrypted for this row, and cannot be decrypted in another row. */
+/** The tokens are encrypted for this row, and cannot be decrypted in another row. */
 export async function sessionRow(
   secrets: Pick<Secrets, "seal">,
   { digest, caller: { companyId, userId }, clientId, tokens, endsAt }: NewSession,
@@ -79,7 +79,7 @@ export async function readSession(
   return session.endsAt > clock.now() ? session : undefined;
 }
 
-/** Returns the tokens of a session. Throws `unauthenticated` if they cannot be decrypted, because the user can then sign in again. */
+/** Throws `unauthenticated` if the tokens cannot be decrypted, because the user can then sign in again. */
 export async function openTokens(
   secrets: Pick<Secrets, "open">,
   digest: string,
@@ -92,10 +92,7 @@ export async function openTokens(
   return Sealed.parse(JSON.parse(text));
 }
 
-/**
- * Returns the same caller as for a bearer token. Throws `unauthenticated` if the session is unknown or has ended, or if its token is
- * refused. API Gateway does not cache this error: a refresh may make the session valid again.
- */
+/** Throws `unauthenticated` also for a refused token. API Gateway does not cache this error: a refresh may make the session valid. */
 export async function callerOfSession(context: ApiContext, sessionId: string): Promise<Caller> {
   const digest = digestOf(sessionId);
   const session = await readSession(context, digest);

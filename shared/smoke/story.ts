@@ -16,7 +16,6 @@ export interface Smoke {
   readonly stranger?: Api;
   /** The URL of the service, without `/api`. */
   readonly base: string;
-  /** Milliseconds to wait for webhooks. */
   readonly webhookWaitMs: number;
   /** Number of prospects that the rep creates, at most five. */
   readonly prospects: number;
@@ -47,14 +46,10 @@ const addresses = [
   { address1: "1005 York St", city: "Denver", state: "CO", zip: "80206", lat: 39.7322, lng: -104.9601 },
 ] as const;
 
-/** The area in which the prospects are created, as a query parameter of the list of prospects. */
 const BBOX = "bbox=-105.01,39.73,-104.94,39.76";
 const AREA = `${BBOX}&pageSize=500`;
 
-/**
- * Matches the names of all records that a smoke test creates. Nobody else uses such names, so the next smoke test can remove what a killed
- * one has left.
- */
+/** The names of a smoke test's records. By these names, the next smoke test removes what a killed one has left. */
 const OWN_NAME = /^Smoke test [0-9a-f]{8}(?: |$)/;
 const LEFT_AFTER_MS = 15 * 60_000;
 
