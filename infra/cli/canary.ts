@@ -9,6 +9,7 @@ import { contextOn } from "#shared/context.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/errors.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
+import { OAuthClient } from "#shared/smoke/sign-in.ts";
 import { canaryParameter, stackNameOf } from "../settings/names.ts";
 import { textUpTo } from "./command/accepted.ts";
 import { command, runCommands, WrongUsage } from "./command/options.ts";
@@ -26,19 +27,12 @@ exit code 0: done, 1: failed, 2: wrong usage`;
 const EMAIL = "smoke-test@canary.invalid";
 const COMPANY = "Smoke test";
 
-const Client = z.object({
-  tokenUrl: z.url(),
-  clientId: z.string().check(z.minLength(1)),
-  clientSecret: z.string().check(z.minLength(1)),
-  scope: z.optional(z.string()),
-});
-
-export interface CanarySetup {
+interface CanarySetup {
   readonly stackName: string;
   readonly table: Table;
   readonly parameters: Parameters;
   readonly pool?: UserPool;
-  readonly client?: { readonly sub: string; readonly credentials: z.output<typeof Client> };
+  readonly client?: { readonly sub: string; readonly credentials: OAuthClient };
 }
 
 /** Creates the company if it does not exist, and stores new credentials of its user. Returns a sentence for the operator. */
@@ -68,7 +62,7 @@ async function userOf(pool: UserPool) {
 }
 
 /** Returns the credentials of a client in these environment variables. An error names the variable, but not its value. */
-function credentialsIn(env: NodeJS.ProcessEnv): z.output<typeof Client> {
+function credentialsIn(env: NodeJS.ProcessEnv): OAuthClient {
   const { SMOKE_TOKEN_URL: tokenUrl, SMOKE_CLIENT_ID: clientId, SMOKE_CLIENT_SECRET: clientSecret } = env;
   const needed = { SMOKE_TOKEN_URL: tokenUrl, SMOKE_CLIENT_ID: clientId, SMOKE_CLIENT_SECRET: clientSecret };
   const missing = Object.entries(needed).filter(([, value]) => value === undefined || value === "");
@@ -76,7 +70,7 @@ function credentialsIn(env: NodeJS.ProcessEnv): z.output<typeof Client> {
     throw new WrongUsage(`${missing.map(([name]) => `${name}: is required with --sub`).join("\n")}\nusage: ${usage}`);
   }
   const scope = env.SMOKE_SCOPE || undefined;
-  const client = z.safeParse(Client, { tokenUrl, clientId, clientSecret, ...(scope !== undefined && { scope }) });
+  const client = z.safeParse(OAuthClient, { tokenUrl, clientId, clientSecret, ...(scope !== undefined && { scope }) });
   // No value is missing, so only the URL can be wrong.
   if (!client.success) throw new WrongUsage(`SMOKE_TOKEN_URL: must be a URL\nusage: ${usage}`);
   return client.data;

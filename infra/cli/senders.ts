@@ -26,7 +26,7 @@ npm run senders -- start
 ${stackUsage}
 exit code 0: done, 1: failed, 2: wrong usage`;
 
-export interface SendersContext {
+interface SendersContext {
   readonly cloud: CloudFormationClient;
   readonly lambda: LambdaClient;
   readonly wait: (ms: number) => Promise<unknown>;

@@ -40,15 +40,6 @@ interface Users {
   readonly stranger?: string | undefined;
 }
 
-async function demoUsers(base: string): Promise<Users> {
-  const [admin, rep, stranger] = await Promise.all([
-    localToken(base, "admin@acme.test"),
-    localToken(base, "rep@acme.test"),
-    localToken(base, "owner@globex.test"),
-  ]);
-  return { admin, rep, stranger };
-}
-
 function credentialsIn(env: NodeJS.ProcessEnv): Credentials | undefined {
   const given = z.safeParse(Credentials, {
     accessToken: env.SMOKE_TOKEN,
@@ -68,7 +59,11 @@ function credentialsIn(env: NodeJS.ProcessEnv): Credentials | undefined {
 }
 
 async function users(base: string, credentials: Credentials | undefined): Promise<Users> {
-  if (credentials === undefined) return demoUsers(base);
+  if (credentials === undefined) {
+    const token = (email: string): Promise<string> => localToken(base, email);
+    const [admin, rep] = [await token("admin@acme.test"), await token("rep@acme.test")];
+    return { admin, rep, stranger: await token("owner@globex.test") };
+  }
   const admin = await accessToken(credentials, () => cognitoClient());
   const { SMOKE_REP_TOKEN: rep = admin, SMOKE_OTHER_TOKEN: stranger } = process.env;
   return { admin, rep, stranger };

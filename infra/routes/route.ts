@@ -60,7 +60,7 @@ export interface EventFunction {
 }
 
 /** A transaction needs the action of each write and check. A batch of PartiQL statements needs the PartiQL actions. */
-export type TableAction =
+type TableAction =
   | "GetItem"
   | "BatchGetItem"
   | "Query"

@@ -26,7 +26,7 @@ export interface Meaning {
   readonly impact: string;
 }
 
-export interface AlarmSpec extends Meaning {
+interface AlarmSpec extends Meaning {
   readonly metric: IMetric;
   readonly threshold: number;
   /** How the metric is compared with the threshold. By default, the alarm goes off if the value is above the threshold. */

@@ -18,7 +18,7 @@ export interface Endpoint extends Invoked {
   readonly waitSeconds?: number;
 }
 
-export interface DefinitionSpec {
+interface DefinitionSpec {
   /** The title is also the name of the API in CloudWatch, because API Gateway takes it from the document. */
   readonly title: string;
   readonly endpoints: readonly Endpoint[];

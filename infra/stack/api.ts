@@ -31,7 +31,7 @@ import { accept } from "./rules.ts";
 export const STAGE = "live";
 
 /** This is below API Gateway's limit of 29 s, so that a slow function can still send an error response. */
-export const API_TIMEOUT_SECONDS = 25;
+const API_TIMEOUT_SECONDS = 25;
 
 const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
 

@@ -24,7 +24,7 @@ interface StreamedCall<C extends Contract> extends Call<C, ReadContext> {
   readonly validator: Validator;
 }
 
-export interface StreamEndpoint {
+interface StreamEndpoint {
   readonly contract: Contract;
 }
 
@@ -166,7 +166,7 @@ function acceptsGzip({ headers }: Request): boolean {
 /** A piece of this size compresses well and needs little memory. */
 const PIECE_CHARACTERS = 64 * 1024;
 
-export interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {
+interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {
   /** Each piece is valid only until the next one is requested, because pieces may share memory. */
   readonly pieces: Pieces;
   readonly gzipLevel?: number | undefined;

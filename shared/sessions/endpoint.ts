@@ -38,7 +38,7 @@ export interface SessionAnswer {
   readonly mediaType?: "application/json" | "text/html; charset=utf-8";
 }
 
-export interface SessionDocument {
+interface SessionDocument {
   readonly summary: string;
   readonly description: string;
   readonly query?: Readonly<Record<string, string>>;
@@ -109,7 +109,7 @@ export function assertFromConsole({ headers }: Request): void {
   throw new ApiError("permission_denied", `The request needs the header X-Requested-With: ${REQUESTED_WITH}.`);
 }
 
-export interface Cookies {
+interface Cookies {
   readonly session: Cookie;
   readonly signIn: Cookie;
 }

@@ -42,7 +42,7 @@ export interface ConsoleClient {
 }
 
 /** The random values of OAuth, OpenID Connect and PKCE. They show that the browser and the tokens belong to one sign-in. */
-export interface Challenge {
+interface Challenge {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;

@@ -42,7 +42,7 @@ async function remove({ table }: Pick<ApiContext, "table">, digests: readonly (s
 }
 
 /** `id` is undefined if the session keeps its id, or if another request has refreshed the session. */
-export type Refreshed = { readonly id: string | undefined };
+type Refreshed = { readonly id: string | undefined };
 
 /** Other refreshes of the session wait for this one. Throws `unauthenticated` if the user must sign in again. */
 export async function refreshSession(

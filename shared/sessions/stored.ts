@@ -38,9 +38,9 @@ export const StoredSession = z.object({
 export type StoredSession = z.infer<typeof StoredSession>;
 
 const Sealed = z.object({ access: z.string(), refresh: z.optional(z.string()) });
-export type SessionTokens = z.infer<typeof Sealed>;
+type SessionTokens = z.infer<typeof Sealed>;
 
-export interface NewSession {
+interface NewSession {
   readonly digest: string;
   readonly caller: Pick<Caller, "companyId" | "userId">;
   readonly clientId: string;

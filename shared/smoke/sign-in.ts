@@ -6,13 +6,21 @@ import { SmokeError } from "#shared/smoke/api.ts";
 
 const Text = z.string().check(z.minLength(1));
 
+/** A client that gets a token in its own name, without a user (OAuth's client credentials grant), from any issuer. */
+export const OAuthClient = z.object({
+  tokenUrl: z.url(),
+  clientId: Text,
+  clientSecret: Text,
+  scope: z.optional(Text),
+});
+export type OAuthClient = z.output<typeof OAuthClient>;
+
 /** The ways to sign in. The first way whose fields are all present is used. */
 export const Credentials = z.union([
   z.object({ accessToken: Text }),
   /** A user of a Cognito user pool. The sign-in uses the administrators' flow, which needs the right `cognito-idp:AdminInitiateAuth`. */
   z.object({ user: Text, password: Text, userPoolId: Text, clientId: Text }),
-  /** A client that gets a token in its own name, without a user (OAuth's client credentials grant), from any issuer. */
-  z.object({ tokenUrl: z.url(), clientId: Text, clientSecret: Text, scope: z.optional(Text) }),
+  OAuthClient,
   z.object({ tokenUrl: z.url(), clientId: Text, refreshToken: Text }),
   /** A refresh token of a Cognito user pool. A refresh token of any other issuer needs `tokenUrl`. */
   z.object({ clientId: Text, refreshToken: Text }),

@@ -17,7 +17,7 @@ import { messageOf } from "../command/error.ts";
 import { companyPages, type RowStore, SEGMENTS, typeOf } from "./rows.ts";
 import { known } from "./suspension.ts";
 
-export interface ExportContext {
+interface ExportContext {
   readonly rows: RowStore;
   readonly files: FileStore;
   readonly clock: Clock;

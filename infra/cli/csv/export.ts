@@ -1,14 +1,9 @@
 /** Implements `export FILE` with an export job. A repeated command resumes its interrupted job. */
-import type { ExportJob } from "../../../docs/client/api.ts";
+import type { ExportJob, NewExport } from "../../../docs/client/api.ts";
 import { exitCodes } from "../command/options.ts";
 import { dataOf, digits, download, Failed, followed, once, replace, type Service } from "./service.ts";
 
-interface Filter {
-  readonly columns?: "all";
-  readonly bom?: boolean;
-}
-
-export async function exportFile(service: Service, file: string, filter: Filter): Promise<number> {
+export async function exportFile(service: Service, file: string, filter: NewExport): Promise<number> {
   await replace(file, async (fresh) => {
     const { id } = await runningOrNew(service, filter);
     const text = ({ processed, total }: ExportJob): string =>
@@ -32,7 +27,7 @@ const HOUR_MS = 3_600_000;
  * hour, so the same command finds its export again within the hour. `ended` is the id of an export of this hour that has already ended. It
  * changes the key, so that another export begins.
  */
-async function runningOrNew(service: Service, filter: Filter, ended?: number): Promise<ExportJob> {
+async function runningOrNew(service: Service, filter: NewExport, ended?: number): Promise<ExportJob> {
   const params = once([filter, Math.floor(Date.now() / HOUR_MS), ended]);
   const begun = service.client.POST("/api/prospects/exports", { params, body: filter });
   const job = await dataOf(begun);

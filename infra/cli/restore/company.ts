@@ -29,21 +29,13 @@ import { known, markedCompany } from "../company/suspension.ts";
 import type { CarryContext } from "./carry-over.ts";
 import { indexFaults } from "./verify.ts";
 
-export interface CompanyRestoreContext extends Omit<CarryContext, "earlier"> {
+interface CompanyRestoreContext extends Omit<CarryContext, "earlier"> {
   /** The rebuild of the index waits this long for earlier writes and reads. Tests set a shorter wait. */
   readonly settleMs?: number;
 }
 
-export interface RestoredCompany {
-  /** Number of rows that were missing or different in the live table and were copied from the restored table. */
-  readonly brought: number;
-  /** Rows that the restored table does not have, unflushed entries, and stored responses for repeated requests. */
-  readonly removed: number;
-  readonly faults: readonly string[];
-}
-
-/** Each step compares the two tables, so a repeated call continues. */
-export async function restoreCompany(context: CompanyRestoreContext, companyId: number): Promise<RestoredCompany> {
+/** Each step compares the two tables, so a repeated call continues. Returns how many rows were `brought` back and `removed`. */
+export async function restoreCompany(context: CompanyRestoreContext, companyId: number) {
   const { live, restored, clock, progress, ...options } = context;
   await assertQuiet(live.table, clock, await known(live.table, companyId));
   if ((await markedCompany(restored.table, companyId)) === undefined) {

@@ -2,17 +2,11 @@
 import { type DynamoDBClient, DynamoDBServiceException, paginateListTables } from "@aws-sdk/client-dynamodb";
 import { describeTable } from "../../local/engines/tables.ts";
 
-export interface FoundTables {
-  readonly restored: readonly string[];
-  /** Tables that the operator may not describe, for example those of other programs in the account. */
-  readonly unread: readonly string[];
-}
-
 /**
  * Finds tables that were restored, directly or through another restored table, from the tables `names` of the deployment. Does not find a
- * table whose source was deleted and is not in `names`. Throws if a found table is still being restored.
+ * table whose source was deleted and is not in `names`. `unread` are tables that the operator may not describe.
  */
-export async function restoredFrom(client: DynamoDBClient, names: readonly string[]): Promise<FoundTables> {
+export async function restoredFrom(client: DynamoDBClient, names: readonly string[]) {
   const found = new Map<string, Restored>();
   const unread: string[] = [];
   for await (const { TableNames = [] } of paginateListTables({ client }, {})) {

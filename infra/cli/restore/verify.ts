@@ -7,7 +7,7 @@ import { StoredCompany } from "#shared/reference/schema.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { type RowStore, scanned } from "../company/rows.ts";
 
-export interface VerifyContext {
+interface VerifyContext {
   readonly rows: RowStore;
   readonly clock: Clock;
   readonly wait: (ms: number) => Promise<unknown>;
