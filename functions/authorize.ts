@@ -1,5 +1,4 @@
 /** The authorizer of API Gateway. It verifies the access token, API key or console session of the request, and finds the user. */
-
 import { keyIn } from "#shared/auth/api-key.ts";
 import { authorizer } from "#shared/auth/authorizer.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";

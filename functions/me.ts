@@ -1,5 +1,4 @@
 /** GET /api/me: returns the signed-in user with company, role and permissions. */
-
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Me, readMe } from "#shared/reference/me.ts";
 

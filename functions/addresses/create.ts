@@ -1,5 +1,4 @@
 /** POST /api/addresses: creates an address. */
-
 import { command } from "#shared/http/endpoint.ts";
 import { Address } from "#shared/prospects/address.ts";
 import { NewAddress } from "#shared/prospects/address-input.ts";

@@ -1,5 +1,4 @@
 /** GET /api/addresses/{id}: reads one address. */
-
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Address } from "#shared/prospects/address.ts";

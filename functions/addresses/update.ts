@@ -1,5 +1,4 @@
 /** PATCH /api/addresses/{id}: changes an address. All prospects at the address show the change. */
-
 import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import * as limits from "#shared/limits.ts";

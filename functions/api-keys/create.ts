@@ -1,5 +1,4 @@
 /** POST /api/service-accounts/{id}/keys: creates a key. */
-
 import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import * as limits from "#shared/limits.ts";

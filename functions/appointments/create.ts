@@ -1,5 +1,4 @@
 /** POST /api/prospects/{id}/appointments: creates an appointment with a prospect. */
-
 import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import * as limits from "#shared/limits.ts";

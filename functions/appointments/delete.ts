@@ -1,5 +1,4 @@
 /** DELETE /api/appointments/{id}: deletes an appointment. The row stays in the table, but no request returns the appointment. */
-
 import { command } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteAppointment } from "#shared/prospects/appointments.ts";

@@ -1,5 +1,4 @@
 /** GET /api/appointments/{id}: reads one appointment. */
-
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { getAppointment } from "#shared/prospects/appointments.ts";

@@ -1,5 +1,4 @@
 /** PATCH /api/appointments/{id}: changes an appointment. Fields that the request does not contain keep their values. */
-
 import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { updateAppointment } from "#shared/prospects/appointments.ts";

@@ -1,5 +1,4 @@
 /** GET /api/webhooks/{id}/deliveries: lists the deliveries of a webhook. */
-
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { listDeliveries } from "#shared/webhooks/deliver/log.ts";

@@ -3,7 +3,6 @@
  * matches many registrations, it stores their list, and the deliverer writes the deliveries. After a transient fault, Lambda calls the
  * function again, beginning with the record that failed.
  */
-
 import { eventContext } from "#shared/webhooks/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 

@@ -1,5 +1,4 @@
 /** POST /api/prospects/imports: creates an import job and returns a presigned URL for the upload of the CSV file. */
-
 import { openLinks } from "#shared/aws/links.ts";
 import { command } from "#shared/http/endpoint.ts";
 import { beginImport, NewImport } from "#shared/jobs/import/requests.ts";

@@ -1,5 +1,4 @@
 /** GET /api/prospects/imports/{id}: returns the progress and the result of an import. */
-
 import { openLinks } from "#shared/aws/links.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

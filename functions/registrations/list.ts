@@ -1,5 +1,4 @@
 /** GET /api/webhooks/{id}/registrations: lists the registrations of a webhook. */
-
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

@@ -1,5 +1,4 @@
 /** POST /api/service-accounts: creates a service account. */
-
 import { command } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
 import { NewServiceAccount, ServiceAccount } from "#shared/reference/service-account-schema.ts";

@@ -1,5 +1,4 @@
 /** DELETE /api/service-accounts/{id}: deletes a service account with its keys. */
-
 import { command } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";

@@ -1,5 +1,4 @@
 /** GET /api/service-accounts/{id}: reads a service account. */
-
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { ServiceAccount } from "#shared/reference/service-account-schema.ts";

@@ -1,5 +1,4 @@
 /** PATCH /api/service-accounts/{id}: changes a service account's name, role or permissions. */
-
 import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";

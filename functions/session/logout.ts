@@ -1,5 +1,4 @@
 /** POST /api/session/logout: ends a session of the console. */
-
 import { sessionEndpoint } from "#shared/sessions/endpoint.ts";
 import { logOutFromConsole } from "#shared/sessions/sign-in.ts";
 

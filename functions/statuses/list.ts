@@ -1,5 +1,4 @@
 /** GET /api/statuses: lists the company's lead statuses. */
-
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Status } from "#shared/reference/schema.ts";

@@ -1,5 +1,4 @@
 /** GET /api/tags: lists the company's tags. */
-
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Tag } from "#shared/reference/schema.ts";

@@ -1,5 +1,4 @@
 /** Creates, reads, changes and deletes appointments. A user who sees a prospect may do this with its appointments. */
-
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";

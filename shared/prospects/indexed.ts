@@ -1,5 +1,4 @@
 /** Converts prospects and notes to the form that the company's search index stores. */
-
 import { folded, searchable } from "#shared/caseless.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/record.ts";
 import * as limits from "#shared/limits.ts";

@@ -1,5 +1,4 @@
 /** Converts stored rows to the form that the API shows. */
-
 import * as z from "zod/mini";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
 import type { ProspectDetail, StatusChange } from "#shared/prospects/detail.ts";

@@ -1,5 +1,4 @@
 /** Checks the status, users and address in the input of a prospect: of the caller's company, active, and visible to the caller. */
-
 import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";

@@ -1,5 +1,4 @@
 /** The stored rows of prospects, status changes, notes and appointments. */
-
 import * as z from "zod/mini";
 import type { Ahead } from "#shared/company-index/record.ts";
 import type { Item } from "#shared/db/expression.ts";

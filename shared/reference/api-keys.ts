@@ -1,5 +1,4 @@
 /** Creates, rotates, revokes and lists the API keys of a service account. Each change is one write of the account's key ring. */
-
 import { digestOf, newKey, newKeyId } from "#shared/auth/api-key.ts";
 import { type Caller, common, effectivePermissions } from "#shared/auth/caller.ts";
 import { endOf, isLive, KEPT, readRing, ringWrite, type StoredKey, type StoredKeyRing } from "#shared/auth/key-ring.ts";

@@ -1,5 +1,4 @@
 /** Creates a company with its owner and initial statuses. */
-
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
 import { firstState } from "#shared/company-index/activity/log.ts";

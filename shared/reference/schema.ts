@@ -1,5 +1,4 @@
 /** The schemas of companies, lead statuses and tags, and of the values that name statuses and tags. */
-
 import * as z from "zod/mini";
 import { Renames } from "#shared/auth/user-schema.ts";
 import * as limits from "#shared/limits.ts";

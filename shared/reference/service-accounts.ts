@@ -1,5 +1,4 @@
 /** Creates, changes and deletes service accounts. A service account is a user who cannot sign in and has a key ring. */
-
 import { RING_ID, randomText } from "#shared/auth/api-key.ts";
 import { type Caller, may, type Rights } from "#shared/auth/caller.ts";
 import { readRing, ringWrite, type StoredKeyRing } from "#shared/auth/key-ring.ts";

@@ -1,5 +1,4 @@
 /** Reads the users of a company. */
-
 import { StoredUser, type UserSummary } from "#shared/auth/user-schema.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";

@@ -2,7 +2,6 @@
  * Imports territories from GeoJSON, in groups of one transaction each. With an idempotency key, the transaction also writes a receipt of
  * the group. A repeated request skips the groups that have a receipt.
  */
-
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";

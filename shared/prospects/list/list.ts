@@ -1,5 +1,4 @@
 /** Lists prospects with filters, the exact total, and page numbers. */
-
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type Criteria, passes } from "#shared/company-index/criteria.ts";

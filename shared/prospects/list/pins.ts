@@ -1,7 +1,6 @@
 /**
  * Map pins, streamed as JSON text. The numbers are written digit by digit, because a microsecond for each of a million pins is a second.
  */
-
 import * as z from "zod/mini";
 import { at, byteAt, doubleAt, uint16At } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";
