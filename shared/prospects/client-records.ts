@@ -43,24 +43,13 @@ export function prospectInTheWay({ failed }: ConditionFailed): number | undefine
   return rows.find(({ success }) => success)?.data?.prospectId;
 }
 
-/**
- * Returns the ids of the caller's prospects by client id in lower case. The row of a client id never changes, so the function reads only
- * missing rows again, with strong consistency.
- */
+/** Returns the ids of the caller's prospects by client id in lower case. */
 export async function findClientRecords(
   { table }: Pick<ReadContext, "table">,
   caller: Caller,
   clientRecordIds: ReadonlySet<string>,
 ): Promise<Map<string, number>> {
-  const found = new Map<string, number>();
-  for (const consistency of ["eventual", "strong"] as const) {
-    const missing = [...clientRecordIds].filter((id) => !found.has(id));
-    if (missing.length === 0) break;
-    const rows = missing.map((id) => keyOf(caller, id));
-    for (const item of await table.batchGet(rows, { consistency })) {
-      const { clientRecordId, prospectId } = StoredClientRecord.parse(item);
-      found.set(clientRecordId, prospectId);
-    }
-  }
-  return found;
+  const items = await table.batchGet([...clientRecordIds].map((id) => keyOf(caller, id)));
+  const rows = items.map((item) => StoredClientRecord.parse(item));
+  return new Map(rows.map(({ clientRecordId, prospectId }) => [clientRecordId, prospectId]));
 }
