@@ -1,22 +1,19 @@
 /** Reads and writes the notes of a prospect. A user who sees a prospect may read and write its notes. */
-import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
+import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
-import type { Item, Write } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
-import { failedAt, notFound } from "#shared/errors.ts";
+import { notFound } from "#shared/errors.ts";
 import type { NewNote, NotePatch } from "#shared/prospects/input.ts";
 import { presentNote } from "#shared/prospects/present.ts";
 import {
   type Arrival,
-  acceptsFact,
   changeOfNotes,
   changeOfNotesOf,
-  glimpse,
-  isPublished,
-  isVisible,
   readVisibleProspect,
+  visibleIn,
 } from "#shared/prospects/read.ts";
 import {
   findAttached,
@@ -27,7 +24,7 @@ import {
   replaceNote,
 } from "#shared/prospects/rows.ts";
 import type { Note } from "#shared/prospects/schema.ts";
-import { StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
+import { StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
 /** Yields the newest first. The response is streamed, because 5 000 notes exceed the size limit of a buffered Lambda response. */
@@ -57,10 +54,6 @@ export async function newNote(
   return { type: "note", id, companyId, prospectId, body, ...dated, occurredAt: arrival.occurredAt, version: 1 };
 }
 
-/**
- * The first try needs no strongly consistent read. If it fails, the error contains the prospect's current row, from which `secondTry` makes
- * another plan.
- */
 export async function createNote(
   context: ApiContext,
   caller: Caller,
@@ -69,48 +62,20 @@ export async function createNote(
   arrival: Arrival = {},
 ): Promise<Plan<Note>> {
   const { companyId } = caller;
-  const own = visibleAssignee(caller);
-  const [note, dictionary, prospect] = await Promise.all([
+  const [note, dictionary, [item]] = await Promise.all([
     newNote(context, caller, prospectId, body, arrival),
     currentDictionary(context, companyId),
-    own === undefined ? glimpse(context, companyId, prospectId) : undefined,
+    context.table.batchGet([keys.prospect(companyId, prospectId)]),
   ]);
-  const plan = (counted: Write, assignee?: number | null): Plan<Note> => ({
-    writes: [counted, ...insertNote(note, assignee)],
+  const visible = await visibleIn(context.table, caller, item, arrival.occurredAt);
+  if (visible === undefined) throw notFound("prospect");
+  const { prospect } = visible;
+  const counted = changeOfNotes(prospect, Date.parse(note.updatedAt));
+  return {
+    writes: [counted, ...insertNote(note, prospect.assignedToUserId)],
     answer: presentNote(note, dictionary),
     written: note,
-  });
-  const counted = changeOfNotes(caller, prospectId, Date.parse(note.updatedAt), prospect);
-  return {
-    ...plan(counted, own ?? prospect?.assignedToUserId),
-    refused: (error) => {
-      const failure = failedAt(error, 0);
-      return failure === undefined
-        ? undefined
-        : secondTry(context, caller, failure.item, note).then((again) => plan(...again));
-    },
   };
-}
-
-/**
- * Returns the write that replaces the failed `changeOfNotes`, and the assignee that it checks. `item` is the prospect's row. Throws
- * `not_found` if the caller may not see the prospect, now or when the note was written, or if its import is not completed. A caller who
- * sees all prospects needs no check of the assignee, so a reassignment cannot make the second try fail.
- */
-async function secondTry(
-  { table }: ApiContext,
-  caller: Caller,
-  item: Item | undefined,
-  { updatedAt, occurredAt }: StoredNote,
-): Promise<[counted: Write, assignee: number | null | undefined]> {
-  const prospect = item === undefined ? undefined : storedProspect(item);
-  if (prospect === undefined || !acceptsFact(caller, prospect, occurredAt)) throw notFound("prospect");
-  const { id, companyId, importId, assignedToUserId } = prospect;
-  if (!(await isPublished(table, companyId, importId))) throw notFound("prospect");
-  const nowMs = Date.parse(updatedAt);
-  return isVisible(caller, prospect)
-    ? [changeOfNotes(caller, id, nowMs, { importId }), visibleAssignee(caller)]
-    : [changeOfNotesOf(prospect, nowMs), assignedToUserId];
 }
 
 export async function getNote(context: ApiContext, caller: Caller, id: number): Promise<Note> {
@@ -133,7 +98,7 @@ export async function updateNote(
   ]);
   if (body === undefined || body === current.body) return unchanged(presentNote(current, dictionary));
   const next = { ...current, body, updatedAt: iso(context.clock.now()), version: current.version + 1 };
-  const counted = changeOfNotes(caller, current.prospectId, Date.parse(next.updatedAt), prospect);
+  const counted = changeOfNotes(prospect, Date.parse(next.updatedAt));
   return {
     writes: [counted, ...replaceNote(current, next, prospect.assignedToUserId)],
     answer: presentNote(next, dictionary),

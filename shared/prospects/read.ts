@@ -4,7 +4,7 @@ import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { cachePerTable } from "#shared/cache.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
-import { all, type Condition, equals, type Item, missing, present, type Write } from "#shared/db/expression.ts";
+import { all, equals, type Item, missing, present, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { QuerySpec, Reads } from "#shared/db/reads.ts";
 import { notFound, Outdated } from "#shared/errors.ts";
@@ -32,41 +32,21 @@ export function isInScope(caller: Caller, { assignedToUserId }: Pick<StoredProsp
 export const isVisible = (caller: Caller, prospect: Pick<StoredProspect, "deletedAt" | "assignedToUserId">): boolean =>
   prospect.deletedAt === undefined && isInScope(caller, prospect);
 
-/** The rule of `isVisible` as a condition on the prospect's row. */
-function visibleCondition(caller: Caller): Condition {
-  const assignee = visibleAssignee(caller);
-  const own = assignee === undefined ? [] : [equals("assignedToUserId", assignee)];
-  return all(present, missing("deletedAt"), ...own);
-}
-
 /**
- * Returns a write for the transaction of a note. It fails if the caller may not see the prospect, if another import than `importId` has
- * created it, or if it has another assignee than `assignedToUserId` (undefined: not checked). The import must be completed.
- *
- * The prospect's row also records that its notes have changed, so that it alone shows whether an ETag is current. The write causes no
- * event, because no field changes.
+ * Returns a write for the transaction of a note. The prospect's row records that its notes have changed, so that the row alone shows
+ * whether an ETag is current. The write causes no event, because no field changes. It fails if the prospect was deleted or has got another
+ * assignee since it was read.
  */
-export const changeOfNotes = (
-  caller: Caller,
-  prospectId: number,
-  nowMs: number,
-  { importId, assignedToUserId }: Partial<Pick<StoredProspect, "importId" | "assignedToUserId">> = {},
-): Write => ({
-  ...noteOn(caller.companyId, prospectId, nowMs),
+export const changeOfNotes = ({ companyId, id, assignedToUserId }: StoredProspect, nowMs: number): Write => ({
+  ...noteOn(companyId, id, nowMs),
   when: all(
-    visibleCondition(caller),
-    importId === undefined ? missing("importId") : equals("importId", importId),
-    ...(assignedToUserId === undefined ? [] : [hasAssignee(assignedToUserId)]),
+    present,
+    missing("deletedAt"),
+    assignedToUserId === null ? missing("assignedToUserId") : equals("assignedToUserId", assignedToUserId),
   ),
 });
 
-const hasAssignee = (userId: number | null): Condition =>
-  userId === null ? missing("assignedToUserId") : equals("assignedToUserId", userId);
-
-/**
- * The write of `changeOfNotes` for a prospect that was read before. It fails if the prospect has changed since. It does not check the
- * assignee, because a user may add a note about the time of a past assignment.
- */
+/** Like `changeOfNotes`, but fails after any change of the prospect since it was read. */
 export const changeOfNotesOf = ({ companyId, id, version }: StoredProspect, nowMs: number): Write => ({
   ...noteOn(companyId, id, nowMs),
   when: equals("version", version),
@@ -119,20 +99,6 @@ const isOfImport = (importId: string | undefined): importId is string =>
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
   !isOfImport(importId) || (completedImports(table).get(`${companyId}#${importId}`)?.value ?? before) < before;
 
-/**
- * Reads with eventual consistency. The result may be outdated, so a write must check what it uses. Undefined if the prospect is missing, or
- * if its import is not completed.
- */
-export async function glimpse(
-  { table }: ReadContext,
-  companyId: number,
-  id: number,
-): Promise<StoredProspect | undefined> {
-  const [item] = await table.batchGet([keys.prospect(companyId, id)], { consistency: "eventual" });
-  const prospect = item === undefined ? undefined : storedProspect(item);
-  return (await isPublished(table, companyId, prospect?.importId)) ? prospect : undefined;
-}
-
 /** Throws `not_found` if the prospect does not exist or the caller may not see it. */
 export const readVisibleProspect = async (context: ReadContext, caller: Caller, id: number): Promise<StoredProspect> =>
   (await readVisible(context, caller, id)).prospect;
@@ -167,7 +133,7 @@ export async function readProspectOfFact(
 }
 
 /** `occurredAt` is the time of the fact, or undefined if it occurs now. */
-export const acceptsFact = (caller: Caller, prospect: StoredProspect, occurredAt: string | undefined): boolean =>
+const acceptsFact = (caller: Caller, prospect: StoredProspect, occurredAt: string | undefined): boolean =>
   isVisible(caller, prospect) ||
   (prospect.deletedAt === undefined && occurredAt !== undefined && wasAssigned(caller, prospect, occurredAt));
 
@@ -196,13 +162,21 @@ async function readVisible(...asked: Parameters<typeof findVisible>): Promise<Vi
   return found;
 }
 
-async function findVisible(
+const findVisible = async (
   { table }: ReadContext,
   caller: Caller,
   id: number,
   occurredAt?: string,
+): Promise<VisibleProspect | undefined> =>
+  visibleIn(table, caller, await table.get(keys.prospect(caller.companyId, id)), occurredAt);
+
+/** Returns the prospect of this row. Undefined if the caller cannot see it now, and could not at `occurredAt`. */
+export async function visibleIn(
+  table: Reads,
+  caller: Caller,
+  item: Item | undefined,
+  occurredAt?: string,
 ): Promise<VisibleProspect | undefined> {
-  const item = await table.get(keys.prospect(caller.companyId, id));
   if (item === undefined) return undefined;
   const prospect = storedProspect(item);
   if (!acceptsFact(caller, prospect, occurredAt)) return undefined;

@@ -221,7 +221,7 @@ async function change(
     return { writes: [...noteWrites, ...writes, ...links(next.id, next.updatedAt)], answer: next };
   }
   if (note === undefined) return unchanged(current);
-  const counted = changeOfNotes(caller, current.id, context.clock.now(), current);
+  const counted = changeOfNotes(current, context.clock.now());
   return { writes: [...noteWrites, counted], answer: current };
 }
 

@@ -23,6 +23,7 @@ export const keptConditions: Readonly<Record<string, string>> = {
   'shared/prospects/appointments.ts | { put: { ...keyOf(next), ...next }, when: | equals("version", current.version)':
     PROSPECT,
   'shared/prospects/appointments.ts | { remove: keyOf(current), when: | equals("version", current.version)': PROSPECT,
+  "shared/prospects/read.ts | { ...noteOn(companyId, id, nowMs), when: all( | present": EXISTS,
   "shared/prospects/write.ts | { put: { ...attachedKeys.history(companyId, prospectId, change.version), ...row }, when: | absent":
     PROSPECT,
   'shared/reference/change-user.ts | { remove: keys.identity(sub), when: | all(equals("userId", id), exists("invitedUntil"))':

@@ -169,7 +169,16 @@ test("a note on a prospect whose import is not completed is refused", async () =
   await expect(verbs.createNote(context, caller, id, { body: "early" })).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("the index entry of a note names no assignee who has lost the prospect meanwhile", async () => {
+test("a note on a prospect that is deleted meanwhile is refused", async () => {
+  const { company, context, ids } = await withProspects(1);
+  const [id = 0] = ids;
+  const { caller } = company;
+  const table = interrupted(context.table, "transact", () => verbs.deleteProspect(context, caller, id));
+  const refused = verbs.createNote(contextOn(table), caller, id, { body: "late" });
+  await expect(refused).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("the index entry of a note names the assignee whom the prospect has got meanwhile", async () => {
   const { company, context, ids } = await withProspects(1);
   const [id = 0] = ids;
   const { caller, repId } = company;
@@ -177,6 +186,5 @@ test("the index entry of a note names no assignee who has lost the prospect mean
   const table = interrupted(context.table, "transact", reassign);
   const { id: noteId } = await verbs.createNote(contextOn(table), caller, id, { body: "n" });
   const entry = await context.table.get(keys.noteDelta(caller.companyId, id, noteId, 1));
-  expect(entry).toMatchObject({ type: expect.any(String) });
-  expect(entry).not.toHaveProperty("assignee");
+  expect(entry).toMatchObject({ assignee: repId });
 });

@@ -46,7 +46,7 @@ test("setting tags, creating a note and reading one prospect read only the versi
   const tags = await metered(() => verbs.setTags(one, caller, id, { tagIds: [] }));
   expect(tags.usage).toMatchObject({ readUnits: 2, rounds: 1 });
   const note = await metered(() => verbs.createNote(one, caller, id, { body: "Call back" }));
-  expect(note.usage).toMatchObject({ readUnits: 1.5, rounds: 2 });
+  expect(note.usage).toMatchObject({ readUnits: 2, rounds: 2 });
   const detail = await metered(() => readProspect(one, caller, id));
   expect(detail.usage).toMatchObject({ readUnits: 4, rounds: 1 });
 });
