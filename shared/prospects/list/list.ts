@@ -69,6 +69,11 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
 
 /** Maximum number of reads of the index for one page. The index is read again if a row of the page was written after the read. */
 const SNAPSHOTS = 10;
+/**
+ * The first pages accept a row only in the version of the index. Later ones also accept a newer row that still belongs to the list.
+ * Otherwise a page with many concurrent writes might never succeed.
+ */
+const EXACT_SNAPSHOTS = 2;
 
 /**
  * Makes two round trips, for the index and for the rows of the page. Repeats them if a row is newer than the index. Throws TableBusy after
@@ -82,7 +87,6 @@ export async function listProspects<Current = never>(
 ): Promise<ProspectPage | Current> {
   const { page, pageSize, ...filter } = query;
   const { companyId } = caller;
-  const rowsOf = pageRows(context.table, companyId);
   for (let snapshots = 0; snapshots < SNAPSHOTS; snapshots++) {
     const { names, criteria, matches } = await findFiltered(context, caller, filter);
     const refs = pageOf(matches, (page - 1) * pageSize, pageSize);
@@ -90,9 +94,11 @@ export async function listProspects<Current = never>(
       fingerprint("list", companyId, names.version, page, pageSize, matches.total, ...rows.flatMap(versionOf));
     const notModified = validator.isAsked ? validator.check(fingerprintOf(refs), context.clock.now()) : undefined;
     if (notModified !== undefined) return notModified;
-    const rows = await rowsOf(refs, names.version, (row) => {
-      return belongs(row, criteria, names) && refs.some((ref) => ref.id === row.id && isAsFar(row, ref, criteria));
-    });
+    const accepts = (row: ListedRow): boolean =>
+      snapshots >= EXACT_SNAPSHOTS &&
+      belongs(row, criteria, names) &&
+      refs.some((ref) => ref.id === row.id && isAsFar(row, ref, criteria));
+    const rows = await pageRows(context.table, companyId, names.version, refs, accepts);
     if (isStale(rows)) continue;
     const now = context.clock.now();
     const upcoming = await Promise.all(rows.map((row) => nextAppointment(context.table, row, now)));

@@ -17,61 +17,35 @@ const BYTES_PER_HALF_UNIT = 4_096;
 /** A Query is an additional request. It must save at least this number of half read units. */
 const WORTH_A_REQUEST = 2;
 
-/**
- * The first reads of a page accept a row only in the version of the index. Later reads also accept a newer row that still belongs to the
- * list. Otherwise a page with many concurrent writes might never succeed.
- */
-const EXACT_READS = 2;
-
 /** Reads only these attributes. The type and the company are known, and the SDK needs processor time for each attribute. */
 const read = { type: "prospect", fields: ["id", "assignedToUserId", "version", "deletedAt", "fields"] } as const;
 
 const keysOf = (companyId: number, refs: readonly RowRef[]) => refs.map(({ id }) => keys.prospect(companyId, id));
 
-/** Returns the rows in the order of `refs`. `belongs` must return whether a row passes the filters of the list. */
-export type PageRows = (
-  refs: readonly ProspectRef[],
+/** Returns the rows in the order of `refs`. Returns StaleSnapshot if a row is newer than the index and `accepts` returns false for it. */
+export async function pageRows(
+  table: Reads,
+  companyId: number,
   namesVersion: number,
-  belongs: (row: ListedRow) => boolean,
-) => Promise<ListedRow[] | StaleSnapshot>;
-
-/**
- * If the returned function returns StaleSnapshot, a row is newer than the index or not visible yet. In this case, read the index again and
- * call the function again. The function itself reads rows that are older than the index again, with strong consistency.
- */
-export function pageRows(table: Reads, companyId: number): PageRows {
-  const found = new Map<number, ListedRow>();
-  const isBehind = isOlderIn(found);
-  let reads = 0;
-  return async (refs, namesVersion, belongs) => {
-    const { keep, recall } = rowsInMemory(table, companyId, namesVersion, found);
-    const unread = refs.filter((ref) => isBehind(ref) && !recall(ref)).map(({ id }) => id);
-    if (++reads === 1) await readRows(table, companyId, unread, keep);
-    const behind = refs.filter(isBehind);
-    for (const item of await table.batchGet(keysOf(companyId, behind), read)) keep(item);
-    const rows: ListedRow[] = [];
-    for (const ref of refs) {
-      const row = found.get(ref.id);
-      const isExact = row?.version === ref.version;
-      if (row === undefined || !(isExact || (!isBehind(ref) && reads > EXACT_READS && belongs(row)))) {
-        return { staleBecause: `prospect ${ref.id} was written after the snapshot` };
-      }
-      rows.push(row);
+  refs: readonly ProspectRef[],
+  accepts: (row: ListedRow) => boolean,
+): Promise<ListedRow[] | StaleSnapshot> {
+  const found = await rowsAtLeast(table, companyId, namesVersion, { refs });
+  const rows: ListedRow[] = [];
+  for (const { id, version } of refs) {
+    const row = found.get(id);
+    if (row === undefined || (row.version !== version && !accepts(row))) {
+      return { staleBecause: `prospect ${id} was written after the snapshot` };
     }
-    return rows;
-  };
+    rows.push(row);
+  }
+  return rows;
 }
 
 /** The row of a transaction may become visible after its index entry, so several strongly consistent reads may be needed. */
 const STRONG_READS = 8;
 
 type RowRef = Pick<ProspectRef, "id" | "version">;
-
-/** Returns whether the row is missing or older than in the index. */
-const isOlderIn =
-  (found: ReadonlyMap<number, ListedRow>) =>
-  ({ id, version }: RowRef): boolean =>
-    (found.get(id)?.version ?? 0) < version;
 
 interface WantedRows {
   /** Rows of at least these versions. */
@@ -98,7 +72,7 @@ export async function rowsAtLeast(
     current.size === 0 ? undefined : readRows(table, companyId, [...current], keep, "strong"),
   ]);
   for (let reads = 0; ; reads++) {
-    const behind = refs.filter(isOlderIn(found));
+    const behind = refs.filter(({ id, version }) => (found.get(id)?.version ?? 0) < version);
     if (behind.length === 0) return found;
     if (reads === STRONG_READS) throw new TableBusy(`prospect ${behind[0]?.id} of company ${companyId} stays outdated`);
     if (reads > 0) await sleep(10 * reads);
@@ -106,13 +80,9 @@ export async function rowsAtLeast(
   }
 }
 
-function rowsInMemory(
-  table: Reads,
-  companyId: number,
-  namesVersion: number,
-  found: Map<number, ListedRow> = new Map(),
-) {
+function rowsInMemory(table: Reads, companyId: number, namesVersion: number) {
   const recent = recentRows(table, companyId, namesVersion);
+  const found = new Map<number, ListedRow>();
   return {
     found,
     keep(item: Item): void {
