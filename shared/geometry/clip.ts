@@ -74,7 +74,8 @@ function farthestFrom(
   return farthest;
 }
 
-const squared = ([x1, y1]: PlanePoint, [x2, y2]: PlanePoint): number => (x1 - x2) ** 2 + (y1 - y2) ** 2;
+/** The square of the distance of two points. */
+export const squared = ([x1, y1]: PlanePoint, [x2, y2]: PlanePoint): number => (x1 - x2) ** 2 + (y1 - y2) ** 2;
 
 function squaredToLine(point: PlanePoint, start: PlanePoint, end: PlanePoint): number {
   const length = squared(start, end);

@@ -11,6 +11,9 @@ export function mercatorY(lat: number): number {
   return 0.5 - Math.log((1 + sine) / (1 - sine)) / (4 * Math.PI);
 }
 
+/** Like `mercatorY`, but a point near a pole is on the edge of the map. */
+export const mapY = (lat: number): number => Math.max(0, Math.min(1, mercatorY(lat)));
+
 export const lngAt = (x: number): number => x * 360 - 180;
 export const latAt = (y: number): number => (Math.atan(Math.sinh(Math.PI * (1 - 2 * y))) * 180) / Math.PI;
 

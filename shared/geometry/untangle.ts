@@ -4,7 +4,7 @@
  */
 import { orient2d } from "robust-predicates";
 import { at } from "#shared/at.ts";
-import { doubleArea, type PlanePoint, type PlaneRing } from "#shared/geometry/clip.ts";
+import { doubleArea, type PlanePoint, type PlaneRing, squared } from "#shared/geometry/clip.ts";
 import { following } from "#shared/geometry/ring.ts";
 
 /** The area inside an outer ring and outside of its holes. The rings are open and do not cross each other. */
@@ -109,7 +109,6 @@ function comparePairs(edges: readonly Edge[], compare: (one: Numbered, other: Nu
 }
 
 const isSame = ([x1, y1]: PlanePoint, [x2, y2]: PlanePoint): boolean => x1 === x2 && y1 === y2;
-const squared = ([x1, y1]: PlanePoint, [x2, y2]: PlanePoint): number => (x1 - x2) ** 2 + (y1 - y2) ** 2;
 const sideOf = ([from, to]: Edge, [x, y]: PlanePoint): number => orient2d(from[0], from[1], to[0], to[1], x, y);
 
 /** Undefined if the edges do not cross, or if an end of one edge is on the other edge. */

@@ -2,7 +2,7 @@
 import { at, doubleAt, uint16At } from "#shared/at.ts";
 import type { Box } from "#shared/company-index/criteria.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
-import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
+import { cellAt, latAt, lngAt, mapY, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 
 /** Maximum number of cells that the requested box may touch. If it touches more, the cells are made larger. */
 export const CELLS_MAX = 2_000;
@@ -37,7 +37,7 @@ export class View {
   static ofBox([minLng, minLat, maxLng, maxLat]: Box, zoom: number): View {
     const [left, right] = [mercatorX(minLng), mercatorX(maxLng)];
     const width = minLng <= maxLng ? right - left : right - left + 1;
-    const [top, bottom] = [withinMap(mercatorY(maxLat)), withinMap(mercatorY(minLat))];
+    const [top, bottom] = [mapY(maxLat), mapY(minLat)];
     let cells = 2 ** (zoom + CELL_ZOOM);
     const touched = (size: number): number => Math.ceil(size * cells + MARGIN) + 1;
     while (touched(width) * touched(bottom - top) > CELLS_MAX) cells /= 2;
@@ -82,8 +82,6 @@ export class View {
     return { column, row: this.#north + Math.floor(cell / this.columns) };
   }
 }
-
-const withinMap = (position: number): number => Math.max(0, Math.min(1, position));
 
 /** Maximum rounding error of an edge of a cell, in degrees. */
 const ROUNDING = 1e-9;

@@ -6,8 +6,8 @@ import type { Matches } from "#shared/company-index/search/match.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
 import { type Cell, cellsOf, type FilledCells, onlyStatusOf, View } from "#shared/map/cells.ts";
-import { boxAround, contains, EXTENT, positionIn, type Tile } from "#shared/map/tile.ts";
-import { type AttributeValue, Layer, vectorTile } from "#shared/map/vector-tile.ts";
+import { boxAround, contains, positionIn, type Tile } from "#shared/map/tile.ts";
+import { type AttributeValue, Layer, metaLayer, vectorTile } from "#shared/map/vector-tile.ts";
 import type { ProspectFilter } from "#shared/prospects/filter.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
 import { digestOf } from "#shared/prospects/list/multiset-digest.ts";
@@ -85,7 +85,7 @@ function pinTile(
   for (const { id, lat, lng, shown } of found.sort((a, b) => a.id - b.id)) {
     pins.addPoint(positionIn(tile, lat, lng), { ...shown, id }, id);
   }
-  return vectorTile([pins, metaOf(found.length)]);
+  return vectorTile([pins, metaLayer({ total: found.length })]);
 }
 
 /** The attributes of a pin or cluster that describe a status. A prospect without a status has no attribute `status`. */
@@ -98,13 +98,6 @@ function statusShown(id: number | null, { statuses }: Names): Shown {
   return status === undefined ? { color: DEFAULT_COLOR } : { status: status.value, color: status.color };
 }
 
-function metaOf(total: number): Layer {
-  const meta = new Layer("meta");
-  // The vector tile specification requires a geometry for each feature. The position of this one has no meaning.
-  meta.addPoint([EXTENT / 2, EXTENT / 2], { total });
-  return meta;
-}
-
 function clusterTile(tile: Tile, view: View, { cells, statusIds, total }: FilledCells, names: Names): Uint8Array {
   const [pins, clusters] = [new Layer("pins"), new Layer("clusters")];
   for (const [position, cell] of cells) {
@@ -115,7 +108,7 @@ function clusterTile(tile: Tile, view: View, { cells, statusIds, total }: Filled
       pins.addPoint(place, { id: cell.lastId, ...shown }, cell.lastId);
     } else clusters.addPoint(place, { key: view.keyOf(position), ...clusterAttributes(cell, statusIds, names) });
   }
-  return vectorTile([pins, clusters, metaOf(total)]);
+  return vectorTile([pins, clusters, metaLayer({ total })]);
 }
 
 /** Returns the number of prospects, the most frequent status, and the number for each status as `status_<id>`, or `status_none`. */

@@ -5,12 +5,12 @@ import { readHead } from "#shared/company-index/manifest.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { clipped, doubleArea, type PlanePoint, type PlaneRing, simplified } from "#shared/geometry/clip.ts";
-import { mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
+import { mapY, mercatorX } from "#shared/geometry/mercator.ts";
 import { type PlainBox, plainBoxOf, type Ring, unwrapped } from "#shared/geometry/ring.ts";
 import { MOST_CROSSINGS, untangled } from "#shared/geometry/untangle.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
 import { EXTENT, type Tile } from "#shared/map/tile.ts";
-import { Layer, type Position, vectorTile } from "#shared/map/vector-tile.ts";
+import { Layer, metaLayer, type Position, vectorTile } from "#shared/map/vector-tile.ts";
 import { MultisetDigest } from "#shared/prospects/list/multiset-digest.ts";
 import { unpackPolygon } from "#shared/reference/polygon.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
@@ -70,11 +70,8 @@ export function tileOfShapes(shapes: readonly Shape[], tile: Tile): Uint8Array |
     const assignee = assignedToUserId === null ? {} : { assignedToUserId };
     layer.addPolygon(rings, { id, name, color: colors[id % colors.length] ?? colors[0], ...assignee }, id);
   }
-  const meta = new Layer("meta");
-  // The vector tile specification requires a geometry for each feature. This feature only carries the number of boxes, so its position has
-  // no meaning.
-  if (boxes > 0) meta.addPoint([EXTENT / 2, EXTENT / 2], { boxes });
-  return layer.isEmpty ? undefined : vectorTile([layer, meta]);
+  if (layer.isEmpty) return undefined;
+  return vectorTile(boxes > 0 ? [layer, metaLayer({ boxes })] : [layer]);
 }
 
 /** True if the polygon spans more than the earth from west to east. Parts of it would then overlap on the map. */
@@ -95,7 +92,7 @@ const cornersOf = ([west, south, east, north]: PlainBox): Ring => [
 function leftsOf({ box: [west, south, east, north] }: Pick<Shape, "box">, { z, x, y }: Tile): number[] {
   const units = 2 ** z * EXTENT;
   const [left, right] = [mercatorX(west) * units, mercatorX(east) * units];
-  const [top, bottom] = [onMap(north) * units, onMap(south) * units];
+  const [top, bottom] = [mapY(north) * units, mapY(south) * units];
   if (Math.max(right - left, bottom - top) <= TOLERANCE) return [];
   if (top > (y + 1) * EXTENT + BUFFER || bottom < y * EXTENT - BUFFER) return [];
   return [x * EXTENT, x * EXTENT + units].filter(
@@ -103,13 +100,10 @@ function leftsOf({ box: [west, south, east, north] }: Pick<Shape, "box">, { z, x
   );
 }
 
-/** Returns the position from north to south on the map of the world, from 0 to 1. Points near the poles are on the edge of the map. */
-const onMap = (lat: number): number => Math.max(0, Math.min(1, mercatorY(lat)));
-
 /** Returns the ring in units of the tile, counted from the north-western corner of the world. */
 function onWorld(ring: Ring, { z }: Tile): PlanePoint[] {
   const units = 2 ** z * EXTENT;
-  return ring.map(([lng, lat]): PlanePoint => [mercatorX(lng) * units, onMap(lat) * units]);
+  return ring.map(([lng, lat]): PlanePoint => [mercatorX(lng) * units, mapY(lat) * units]);
 }
 
 /** Simplifies the ring in coordinates of the whole map, before it is clipped, so that its parts in neighbouring tiles meet. */

@@ -96,6 +96,13 @@ export class Layer {
   }
 }
 
+/** Returns the layer `meta` with one feature. The specification requires a geometry for each feature, but this position has no meaning. */
+export function metaLayer(attributes: Attributes): Layer {
+  const meta = new Layer("meta");
+  meta.addPoint([EXTENT / 2, EXTENT / 2], attributes);
+  return meta;
+}
+
 interface Feature {
   /** A non-negative integer. */
   readonly id: number | undefined;
