@@ -12,6 +12,7 @@ import type { ApiContext } from "#shared/context.ts";
 import { absent, any, below, type Condition, equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
+import type { Table } from "#shared/db/table.ts";
 import { ApiError, conditionHolds, invalid } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { checkedCaller } from "#shared/reference/caller-checks.ts";
@@ -88,21 +89,28 @@ async function claimantsOf(
   return { isHeldElsewhere: isHeld && claim.companyId !== companyId, replaces };
 }
 
+/** Counts one use of a quota. Returns false if the company has used the quota up on this UTC day. */
+export const takesFromQuota = (
+  table: Pick<Table, "write">,
+  companyId: number,
+  name: "INVITATIONS" | "MAILS",
+  mostPerDay: number,
+  nowMs: number,
+): Promise<boolean> =>
+  conditionHolds(
+    table.write({
+      update: keys.quota(companyId, name, iso(nowMs).slice(0, "YYYY-MM-DD".length)),
+      change: { add: { used: 1 }, set: { type: "quota", expiresAt: Math.ceil((nowMs + 2 * DAY_MS) / 1_000) } },
+      when: any(missing("used"), below("used", mostPerDay)),
+    }),
+  );
+
 /** A failed invitation counts too, because its mail may have been sent. Throws `rate_limited` above the daily maximum. */
 async function countInvitation({ table, clock }: ApiContext, companyId: number): Promise<void> {
   const now = clock.now();
-  const dayEndsAt = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
-  const expiresAt = Math.ceil((dayEndsAt + DAY_MS) / 1_000);
-  const isCounted = await conditionHolds(
-    table.write({
-      update: keys.quota(companyId, "INVITATIONS", iso(now).slice(0, "YYYY-MM-DD".length)),
-      change: { add: { used: 1 }, set: { type: "quota", expiresAt } },
-      when: any(missing("used"), below("used", limits.invitationsPerDay)),
-    }),
-  );
-  if (isCounted) return;
+  if (await takesFromQuota(table, companyId, "INVITATIONS", limits.invitationsPerDay, now)) return;
   const detail = `A company sends at most ${limits.invitationsPerDay} invitations a day (UTC).`;
-  const headers = { "Retry-After": String(Math.ceil((dayEndsAt - now) / 1_000)) };
+  const headers = { "Retry-After": String(Math.ceil((DAY_MS - (now % DAY_MS)) / 1_000)) };
   throw new ApiError("rate_limited", detail, { headers });
 }
 

@@ -4,13 +4,12 @@ import type { StoredUser } from "#shared/auth/user-schema.ts";
 import type { SendMail } from "#shared/aws/ses.ts";
 import { DAY_MS, iso } from "#shared/clock.ts";
 import type { AppContext } from "#shared/context.ts";
-import { any, below, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { ConditionFailed, conditionHolds } from "#shared/errors.ts";
+import { ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { invitationOf } from "#shared/reference/invite.ts";
+import { invitationOf, takesFromQuota } from "#shared/reference/invite.ts";
 
 interface Context extends Pick<AppContext, "table" | "clock"> {
   /** Undefined if the deployment sends no mail. */
@@ -58,7 +57,9 @@ async function sweepRing(context: Context, key: keys.Key, nowMs: number): Promis
 async function mailed(context: Context, ring: StoredKeyRing, nowMs: number): Promise<number | undefined> {
   const { unsent = [], companyId, userId } = ring;
   if (unsent.length === 0 || context.mail === undefined) return undefined;
-  if (!(await takesFromQuota(context, companyId, nowMs))) return (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS;
+  // SES has one limit for all companies. Failed mails count too.
+  const mayMail = await takesFromQuota(context.table, companyId, "MAILS", limits.keyMailsPerDay, nowMs);
+  if (!mayMail) return (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS;
   const { users } = await loadDictionary(context.table, companyId);
   const to = [...users.values()].filter((user) => isRecipient(user, nowMs)).slice(0, RECIPIENTS);
   const account = users.get(userId)?.lastName ?? `${userId}`;
@@ -87,13 +88,3 @@ function sentenceOf({ what, key }: KeyNotice): string {
   if (what === "expiring") return `${name} ends at ${end}. Rotate it before.`;
   return `${name} ends at ${end}: a user who is responsible for it was disabled or got a lower role. An admin can take it over.`;
 }
-
-/** Returns false if the company has used its mails of this day. SES has one limit for all companies. Failed mails count too. */
-const takesFromQuota = ({ table }: Context, companyId: number, nowMs: number): Promise<boolean> =>
-  conditionHolds(
-    table.write({
-      update: keys.quota(companyId, "MAILS", iso(nowMs).slice(0, "YYYY-MM-DD".length)),
-      change: { add: { used: 1 }, set: { type: "quota", expiresAt: Math.ceil((nowMs + 2 * DAY_MS) / 1_000) } },
-      when: any(missing("used"), below("used", limits.keyMailsPerDay)),
-    }),
-  );
