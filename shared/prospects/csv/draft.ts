@@ -5,7 +5,7 @@ import { folded } from "#shared/caseless.ts";
 import { readJson } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";
 import { AddressPatch, NewAddress } from "#shared/prospects/address-input.ts";
-import { type Column, knownColumns, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
+import { addressColumns, type Column, knownColumns, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
 import { type Cell, cellsOf, type Header, isTooLong } from "#shared/prospects/csv/header.ts";
 import { CustomFields } from "#shared/prospects/custom-fields.ts";
 import { DisplayValue } from "#shared/reference/schema.ts";
@@ -60,11 +60,7 @@ export type Draft = z.infer<typeof Draft>;
 export const FilledCells = z.extend(Draft, { address: AddressPatch });
 export type FilledCells = z.infer<typeof FilledCells>;
 
-const columnOf: Readonly<Record<string, Column>> = {
-  phoneNumber: "phone",
-  emailAddress: "email",
-  note: "notes",
-};
+const columnOf: Readonly<Record<string, Column>> = { phoneNumber: "phone", emailAddress: "email", note: "notes" };
 
 interface Fault {
   /** Why the row is skipped, in at most `limits.rowFault` bytes, with the faulty values where there is room. */
@@ -275,10 +271,7 @@ const exponential = /^\s*[+-]?\d+(?:[.,]\d*)?e[+-]?\d+\s*$/i;
 function phoneOf(column: "phone" | "secondaryPhoneNumber", cell: Cell, report: Report): string | null {
   const phone = cell(column);
   if (exponential.test(phone)) {
-    report({
-      column,
-      message: "must have all its digits and no exponent (format the column as text and save again)",
-    });
+    report({ column, message: "must have all its digits and no exponent (format the column as text and save again)" });
   }
   return phone || null;
 }
@@ -293,7 +286,6 @@ function degreesOf(column: Column, given: string, report: Report): number | null
   return null;
 }
 
-export const addressColumns = ["address1", "address2", "city", "state", "zip"] as const;
 const wholeAddress = addressColumns.filter((column) => column !== "address2");
 const point = ["lat", "lng"] as const;
 const placeColumns = [...addressColumns, ...point] as const;

@@ -104,10 +104,7 @@ async function readSome(
 }
 
 async function readBlock(table: Reads, companyId: number, block: number, isWhole: boolean): Promise<Rows> {
-  const spec = {
-    ...attachedKeys.prospectsAndCounts(companyId, block),
-    consistency: "eventual",
-  } as const;
+  const spec = { ...attachedKeys.prospectsAndCounts(companyId, block), consistency: "eventual" } as const;
   const items: Item[] = [];
   const manyNotes = new Set<number>();
   for await (const item of table.query(spec)) {

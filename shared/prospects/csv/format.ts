@@ -5,6 +5,8 @@ export class BadFile extends Error {
   override readonly name = "BadFile";
 }
 
+export const addressColumns = ["address1", "address2", "city", "state", "zip"] as const;
+
 export const exportColumns = [
   "id",
   "name",
@@ -12,11 +14,7 @@ export const exportColumns = [
   "email",
   "lat",
   "lng",
-  "address1",
-  "address2",
-  "city",
-  "state",
-  "zip",
+  ...addressColumns,
   "status",
   "assignedTo",
   "assignedToEmail",

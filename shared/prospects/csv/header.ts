@@ -4,7 +4,14 @@ import { at } from "#shared/at.ts";
 import { isBlank } from "#shared/blank.ts";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
-import { BadFile, type Column, importColumns, knownColumns, textOf } from "#shared/prospects/csv/format.ts";
+import {
+  addressColumns,
+  BadFile,
+  type Column,
+  importColumns,
+  knownColumns,
+  textOf,
+} from "#shared/prospects/csv/format.ts";
 import { type Field, synonymOf } from "#shared/prospects/csv/synonyms.ts";
 import { text } from "#shared/schema.ts";
 
@@ -60,18 +67,7 @@ export const MAPPING_TEXT =
   "header in the file -> column of the import, or null to ignore the column. Headers are compared without case. The second header `City` is `City (2)`.";
 
 /** A file that has no value in any of these columns is probably not a list of prospects. */
-const essential = [
-  "name",
-  "phone",
-  "email",
-  "lat",
-  "lng",
-  "address1",
-  "address2",
-  "city",
-  "state",
-  "zip",
-] as const satisfies readonly Column[];
+const essential: readonly Column[] = ["name", "phone", "email", "lat", "lng", ...addressColumns];
 
 export interface Header {
   /** Number of cells. A row may have fewer, because spreadsheet programs leave out empty cells at its end. */
