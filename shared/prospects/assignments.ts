@@ -38,10 +38,7 @@ export function reassignedAt(
   const past = all.filter((one) => one.until >= until - limits.pastAssignmentsMs);
   const newest = past.filter(isKnown).slice(-limits.newestAssignments);
   const earlier = past.slice(0, past.length - newest.length);
-  return {
-    assignedAt: new Date(until).toISOString(),
-    pastAssignments: packed([...limited(earlier), ...newest]),
-  };
+  return { assignedAt: new Date(until).toISOString(), pastAssignments: packed([...limited(earlier), ...newest]) };
 }
 
 const isKnown = ({ user }: Past): boolean => user !== FORGOTTEN;

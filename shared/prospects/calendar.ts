@@ -32,10 +32,7 @@ export type CalendarQuery = z.output<typeof CalendarQuery>;
       description: `Starts at or before: an ISO 8601 time, or a date for the end of that UTC day. Default: ${limits.calendarDays} days after \`from\`.`,
       example: "2026-06-07",
     },
-    assignedToUserId: {
-      description: "Ids of assignees and `unassigned`, comma-separated.",
-      example: "7,unassigned",
-    },
+    assignedToUserId: { description: "Ids of assignees and `unassigned`, comma-separated.", example: "7,unassigned" },
   },
 }));
 

@@ -5,7 +5,6 @@ import { trimmed, wordsIn } from "#shared/blank.ts";
 import { folded, searchable } from "#shared/caseless.ts";
 import { circleArea } from "#shared/company-index/areas.ts";
 import { type Area, type Criteria, type SearchWord, withoutImplied } from "#shared/company-index/criteria.ts";
-import type { FindOptions } from "#shared/company-index/read/company-index.ts";
 import { explain } from "#shared/documentation.ts";
 import { FARTHEST_METERS } from "#shared/geometry/distance.ts";
 import { validate } from "#shared/http/validate.ts";
@@ -51,12 +50,12 @@ function numbersIn(word: string): string[] {
   return [digits, ...national.flat()];
 }
 
-const Parameter = z.string().check(z.maxLength(limits.queryParameter));
+export const FilterText = z.string().check(z.maxLength(limits.queryParameter));
 
 /** The values get the form in which they are compared. A list without values does not filter. */
 const valuesIn = (form: (value: string) => string) =>
   z.pipe(
-    Parameter,
+    FilterText,
     z.transform((list) => {
       const values = commaList(list).map(form);
       return values.filter((value) => value !== "");
@@ -70,7 +69,7 @@ const SourceIds = valuesIn(trimmed);
 /** Ids of users, or `unassigned`, separated by commas. An unknown id matches no prospect. */
 export const Assignees = z.pipe(
   z.pipe(
-    Parameter,
+    FilterText,
     z.transform((value) =>
       value
         .split(",")
@@ -88,7 +87,7 @@ export const Assignees = z.pipe(
 export const TimeParameter = z.pipe(
   // The plus sign of a time offset arrives as a space if it is not percent-encoded.
   z.pipe(
-    Parameter,
+    FilterText,
     z.transform((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+")),
   ),
   IsoTime,
@@ -109,14 +108,14 @@ const [Lat, Lng] = [coordinate(90), coordinate(180)];
 
 /** `minLng,minLat,maxLng,maxLat`. If minLng is greater than maxLng, the box crosses the 180th meridian. */
 const Bbox = z.pipe(
-  z.pipe(Parameter, z.transform(degreesIn)),
+  z.pipe(FilterText, z.transform(degreesIn)),
   z
     .tuple([Lng, Lat, Lng, Lat], { error: "must be four numbers: minLng,minLat,maxLng,maxLat" })
     .check(z.refine(([, minLat, , maxLat]) => minLat <= maxLat, { error: "minLat must not exceed maxLat" })),
 );
 
 const Near = z.pipe(
-  z.pipe(Parameter, z.transform(degreesIn)),
+  z.pipe(FilterText, z.transform(degreesIn)),
   z.pipe(
     z.tuple([Lat, Lng], { error: "must be two numbers: lat,lng" }),
     z.transform(([lat, lng]) => ({ lat, lng })),
@@ -129,14 +128,14 @@ export const Meters = z
   .check(z.minimum(0), z.maximum(FARTHEST_METERS));
 const MetersText = z.pipe(
   z.pipe(
-    Parameter,
+    FilterText,
     z.transform((value) => (decimal.test(value.trim()) ? Number(value) : Number.NaN)),
   ),
   Meters,
 );
 
 const TerritoryIdText = z.pipe(
-  Parameter.check(z.regex(/^\s*[0-9]{1,15}\s*$/, { error: "must be the id of a territory" })),
+  FilterText.check(z.regex(/^\s*[0-9]{1,15}\s*$/, { error: "must be the id of a territory" })),
   z.transform(Number),
 );
 
@@ -172,7 +171,6 @@ export const withNear = <F extends { near?: unknown; maxMeters?: unknown }>() =>
   });
 export const ProspectFilter = z.object(filterParameters).check(withNear());
 
-export const FilterText = z.string().check(z.maxLength(limits.queryParameter));
 export const filterTextsOf = <Text>(text: Text) =>
   ({
     bbox: text,
@@ -262,10 +260,7 @@ export const filterTexts = () => ({
       "`lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates.",
     example: "39.739,-104.99",
   },
-  maxMeters: {
-    description: "The largest distance from `near` in metres. Needs `near`.",
-    example: "500",
-  },
+  maxMeters: { description: "The largest distance from `near` in metres. Needs `near`.", example: "500" },
 });
 /* @__PURE__ */ explain([ProspectFilter], () => ({ fields: filterTexts() }));
 
@@ -306,11 +301,6 @@ export function criteriaOf(
     words: search ?? [],
   };
 }
-
-/** If `searches` is true, the read of the index includes its long texts. Only filters for words and source ids need them. */
-export const searching = ({ search = [], sourceId = [] }: ProspectFilter): FindOptions => ({
-  searches: search.length + sourceId.length > 0,
-});
 
 function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<number | null>[] {
   const { assignedToUserId: assignees = [], rep } = validate("query", RepresentativeFilter, filter);

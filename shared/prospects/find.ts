@@ -15,7 +15,7 @@ import {
 import type { ReadContext } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
 import type { Ring } from "#shared/geometry/ring.ts";
-import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
+import { criteriaOf, type ProspectFilter } from "#shared/prospects/filter.ts";
 import { type Dictionary, dictionaryAtLeast, freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 import { territoryArea } from "#shared/reference/territory-areas.ts";
 
@@ -43,7 +43,7 @@ export async function findProspects(
 
 /** The filters of a list, and three that a query cannot contain. */
 export interface ShapedFilter extends ProspectFilter {
-  /** If set, it replaces the values of the filter `sourceId`, which must still have one, so that `searching` reads the long texts. */
+  /** If set, it replaces the values of the filter `sourceId`, which must still have one, so that the long texts of the index are read. */
   readonly sourceIds?: Criteria["sourceIds"];
   readonly polygon?: Ring | undefined;
   /** A prospect must lie in all of them, and also in the polygon and the territory. */
@@ -58,7 +58,7 @@ export function findFiltered(
   more: Partial<Criteria> = {},
 ): Promise<Found<Dictionary>> {
   const { companyId } = caller;
-  const { territoryId, polygon, areas = [], sourceIds } = filter;
+  const { territoryId, polygon, areas = [], sourceIds, search = [], sourceId = [] } = filter;
   const drawn = polygon === undefined ? [] : [polygonArea(polygon)];
   return findProspects(
     context,
@@ -69,6 +69,7 @@ export function findFiltered(
       const criteria = criteriaOf(filter, caller, names, [...areas, ...drawn, ...territories]);
       return { ...criteria, sourceIds: sourceIds ?? criteria.sourceIds, ...more };
     },
-    searching(filter),
+    // The read of the index includes its long texts only for filters for words and source ids.
+    { searches: search.length + sourceId.length > 0 },
   );
 }

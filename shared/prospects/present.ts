@@ -40,14 +40,11 @@ export function presentDetail(rows: ProspectRows, dictionary: Dictionary): Prosp
     ...presentFields(rows.prospect, dictionary),
     notes: rows.notes.map((note) => presentNote(note, dictionary)),
     appointments: rows.appointments.toSorted(soonestFirst).map((entry) => presentAppointment(entry, dictionary)),
-    statusHistory: statusChanges(rows)
+    statusHistory: [rows.prospect.lastStatusChange ?? [], rows.history]
+      .flat()
       .sort((a, b) => b.version - a.version)
       .map((change) => presentStatusChange(change, dictionary)),
   };
-}
-
-function statusChanges({ prospect: { lastStatusChange }, history }: ProspectRows): LastStatusChange[] {
-  return lastStatusChange === null ? [...history] : [lastStatusChange, ...history];
 }
 
 /**

@@ -144,12 +144,8 @@ export async function findLocator(table: Reads, key: Key): Promise<number | unde
   return found === undefined ? undefined : Locator.parse(found).prospectId;
 }
 
-export interface NoteLocator {
-  readonly prospectId: number;
-  readonly createdAt: string;
-}
-
 export const StoredNoteLocator = z.object({ id: Id, prospectId: Id, createdAt: Timestamp });
+type NoteLocator = Omit<z.infer<typeof StoredNoteLocator>, "id">;
 
 export const noteLocatorWrite = ({ companyId, id, prospectId, createdAt }: StoredNote): Write => ({
   put: { ...attachedKeys.noteLocator(companyId, id), type: "locator", id, prospectId, createdAt },

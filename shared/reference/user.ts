@@ -159,10 +159,7 @@ export const claimWrite = ({ companyId, id: userId, email, invitedUntil }: Store
     type: "email",
     companyId,
     userId,
-    ...(invitedUntil !== undefined && {
-      invitedUntil,
-      expiresAt: Math.ceil((invitedUntil + CLEAN_UP_MS) / 1_000),
-    }),
+    ...(invitedUntil !== undefined && { invitedUntil, expiresAt: Math.ceil((invitedUntil + CLEAN_UP_MS) / 1_000) }),
   },
   when: free(nowMs),
   orThrow: addressTaken,

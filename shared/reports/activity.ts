@@ -87,10 +87,7 @@ export type ActivityReport = z.infer<typeof ActivityReport>;
         "`status`: a status change belongs to its new status, and a new prospect to its first status; notes and appointments belong to no status. `territory`: by the territories in which the prospects are now.",
       example: "user",
     },
-    timezone: {
-      description: "The time zone of days, by its IANA name. Default: UTC.",
-      example: "America/Denver",
-    },
+    timezone: { description: "The time zone of days, by its IANA name. Default: UTC.", example: "America/Denver" },
   },
 }));
 /* @__PURE__ */ explain([ActivityCounts, ActivityGroup], () => ({

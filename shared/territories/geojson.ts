@@ -51,9 +51,7 @@ export const TerritoryCollection = named(
       "For a Polygon, one closed ring of `[lng, lat]` positions, counter-clockwise. For a MultiPolygon, a list of polygons that each have one such ring.",
   },
 }));
-/* @__PURE__ */ explain([TerritoryFeature], () => ({
-  fields: { geometry: "Null if the territory has no polygon." },
-}));
+/* @__PURE__ */ explain([TerritoryFeature], () => ({ fields: { geometry: "Null if the territory has no polygon." } }));
 
 export const featureOf = ({ id, polygon, ...properties }: Territory): TerritoryFeature => ({
   type: "Feature",

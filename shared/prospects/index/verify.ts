@@ -210,13 +210,8 @@ class IndexedRecords implements RecordVisitor {
     this.#only = only && new Set([...only.keys(), ...only.values()]);
   }
 
-  prospect(row: IndexRow): void {
-    this.#add(row);
-  }
-
-  note(note: NoteText): void {
-    this.#add(note);
-  }
+  readonly prospect = (row: IndexRow): void => this.#add(row);
+  readonly note = (note: NoteText): void => this.#add(note);
 
   #add(record: IndexRow | NoteText): void {
     const key = keyOf(record);

@@ -259,11 +259,7 @@ class Blocked extends Error {
 
 type Result = Omit<OperationResult, "opId">;
 
-const applied = ({ id, version }: Written): Result => ({
-  outcome: "applied",
-  id,
-  version: shownVersion(version),
-});
+const applied = ({ id, version }: Written): Result => ({ outcome: "applied", id, version: shownVersion(version) });
 
 const retry = (id: number | null): Result => ({ outcome: "retry", id, version: null });
 
