@@ -1,8 +1,4 @@
-/**
- * Reads notes and appointments for the feed of changes: those of one prospect, or all that a caller may see, in a fixed order. For a caller
- * who sees all prospects, the appointments come from the company's calendar. For any other caller, they come from the agendas of the
- * caller's prospects.
- */
+/** Reads notes and appointments for the feed of changes: those of one prospect, or all that a caller may see. */
 import { mapConcurrently } from "#shared/all-ended.ts";
 import { at } from "#shared/at.ts";
 import type { Change } from "#shared/company-index/change-log.ts";
@@ -25,7 +21,6 @@ export interface Ordered<Row extends AttachedRow> {
 
 export interface Some<Row extends AttachedRow> {
   readonly rows: readonly Ordered<Row>[];
-  /** True if further rows follow. */
   readonly hasMore: boolean;
 }
 
@@ -100,23 +95,21 @@ export async function notesOf(
   return found;
 }
 
-/** `prospects` must not be empty. */
 const endsOf = (prospects: KnownNotes): [first: number, last: number] => [
   at(prospects, 0)[0],
   at(prospects, prospects.length - 1)[0],
 ];
 
-/** Maximum number of concurrent Queries. */
 const QUERIES_AT_ONCE = 25;
 
-/** The months in which appointments begin, in order (`monthOf`). */
+/** The months (see `monthOf`) in which appointments begin, in order. */
 export type Months = readonly (readonly [month: number, count: number])[];
 
 /**
- * Returns the months of all appointments of the company, from the agendas. `userIds` must contain all users of the company, because an
- * agenda is stored under the prospect's assignee. If the assignee changes during the reads, the function may miss the agenda. It then reads
- * the rows of the prospect's appointments. It finds such prospects in the change log after `headVersion`, a version of the index's head
- * from before this call. It skips those that are not `visible`: a deleted prospect has appointments, but no agenda.
+ * Returns the months of all appointments of the company, from the agendas. `userIds` must contain all users, because an agenda is stored
+ * under the prospect's assignee. A concurrent change of the assignee moves the agenda, and the reads may miss it. The change log after
+ * `headVersion`, a version from before this call, names such prospects. The rows of their appointments are read instead. A deleted prospect
+ * (not `visible`) has appointments, but no agenda.
  */
 export async function appointmentMonths(
   table: Reads,
@@ -143,7 +136,6 @@ export async function appointmentMonths(
   return [...months].map(([month, own]) => [month, own.length] as const).sort(([a], [b]) => a - b);
 }
 
-/** The agenda of a reassigned prospect moves to another partition, so concurrent Queries of all partitions may miss it. */
 async function reassignedSince(table: Reads, companyId: number, headVersion: number): Promise<Set<number>> {
   const { chunks, unflushed } = await readLog(table, companyId, headVersion, 1);
   const changes = [...unflushed.changes];
@@ -173,9 +165,8 @@ export async function appointmentsOfUser(
 }
 
 /**
- * Reads a page of the company's appointments, sorted by start and then by id. `months` returns the months that have appointments. A later
- * page that ends within its first month does not call it. The three numbers of an `Order` are the start of the appointment, its id, and the
- * last month that had an appointment when the first page was read. No page reads beyond this month.
+ * Reads a page of the company's appointments, sorted by start and then by id. A later page that ends within its first month does not call
+ * `months`. The third number of an `Order` is the last month that had an appointment when the first page was read. No page reads beyond it.
  */
 export async function appointmentsOfCompany(
   table: Reads,
@@ -203,7 +194,7 @@ export async function appointmentsOfCompany(
   }
 }
 
-/** Returns the begins of the first months whose appointments fit into `room`, but at least one and at most `QUERIES_AT_ONCE`. */
+/** Returns the begins of the first months whose appointments fit into `room`: at least one, and at most `QUERIES_AT_ONCE`. */
 function fitting(months: Months, room: number): Moment[] {
   let [end, left] = [0, room];
   for (const [, count] of months.slice(0, QUERIES_AT_ONCE)) {

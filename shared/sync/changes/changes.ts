@@ -35,9 +35,9 @@ interface Page {
   readonly items: readonly ChangeItem[];
   readonly next: Cursor;
   readonly hasMore: boolean;
-  /** The number of records at the beginning of the snapshot. Undefined after the snapshot. */
+  /** Undefined after the snapshot. */
   readonly total?: number;
-  /** The unflushed entries, if the page reaches the end of the log. The client then has all that the caller sees. */
+  /** The unflushed entries, if the page reaches the end of the log. */
   readonly reached?: Unflushed;
 }
 
@@ -71,10 +71,7 @@ export async function readChanges(
 const isSame = (types: readonly ChangeType[], others: readonly ChangeType[]): boolean =>
   types.length === others.length && types.every((type) => others.includes(type));
 
-/**
- * After the snapshot, the client reads the changes from the present version of the head on. It therefore also gets what is written while it
- * reads the snapshot.
- */
+/** The position of a new cursor is before the snapshot, so the client later also gets what is written during the snapshot. */
 const beginning = ({ caller, types, nowMs: since }: Making, head: Head): Cursor => ({
   types,
   seesAll: seesAll(caller),
@@ -86,7 +83,7 @@ const beginning = ({ caller, types, nowMs: since }: Making, head: Head): Cursor 
   partial: undefined,
 });
 
-/** The order in which a snapshot reads the types. A cursor contains a position in this order, so the order must not change. */
+/** The order of the types in a snapshot. A cursor contains a position in this order, so the order must not change. */
 const order: readonly ChangeType[] = ["statuses", "tags", "users", "territories", "prospects", "appointments", "notes"];
 
 async function snapshotPage(making: Making, known: Cursor | undefined, limit: number): Promise<Page> {
@@ -108,15 +105,15 @@ async function snapshotPage(making: Making, known: Cursor | undefined, limit: nu
 }
 
 /** A chunk usually contains at least this number of changes. */
-const CHANGES_PER_ROW = 24;
-/** Number of rows to read at once for a user who sees only assigned prospects. Most changes do not concern this user. */
-const ROWS_FOR_FEW = 256;
+const CHANGES_PER_CHUNK = 24;
+/** Number of chunks to read at once for a user who sees only assigned prospects. Most changes do not concern this user. */
+const CHUNKS_FOR_FEW = 256;
 
 async function changesPage(making: Making, cursor: Cursor, limit: number): Promise<Page> {
   const { context, caller, types, nowMs } = making;
   const { companyId } = caller;
-  const rowsAtOnce = cursor.seesAll ? Math.ceil(limit / CHANGES_PER_ROW) + 1 : ROWS_FOR_FEW;
-  const log = await readLog(context.table, companyId, cursor.position.version, rowsAtOnce);
+  const chunksAtOnce = cursor.seesAll ? Math.ceil(limit / CHANGES_PER_CHUNK) + 1 : CHUNKS_FOR_FEW;
+  const log = await readLog(context.table, companyId, cursor.position.version, chunksAtOnce);
   const { head } = log.unflushed;
   // The log may contain changes that were made while it was read.
   const since = Math.max(nowMs, context.clock.now());
@@ -136,9 +133,9 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
     selection.addUnflushed(unflushed, known);
   }
   const page = new PageItems(limit);
-  const names = () => dictionaryAtLeast(context, companyId, head.dictionaryVersion);
+  const namesOf = () => dictionaryAtLeast(context, companyId, head.dictionaryVersion);
   const end = hasAllChunks ? { since: cursor.position.since, moved: selection.moved } : undefined;
-  const company = { namesVersion: head.dictionaryVersion, namesOf: names, end };
+  const company = { namesVersion: head.dictionaryVersion, namesOf, end };
   const { records, bulk } = selection;
   const done =
     bulk === undefined
@@ -151,8 +148,8 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   const next = { ...cursor, position, elapsed: { ...cursor.elapsed, quietUntil }, partial: done.partial };
   if (!hasAllChunks || cut?.before !== undefined) return { items: page.items, next, hasMore: true };
   const shown = new Set(records.slice(0, done.records).map(({ id }) => id));
-  // An item shows the current state of its record, so the next page need not repeat older changes of the record. A renamed status, tag or
-  // user is an exception: other records show the name too, and the client needs the items of all of them.
+  // An item shows the current state of its record, so later pages need no older changes of the record. A rename is an exception: the client
+  // needs the items of all records that show the name.
   const isShown = (change: Change): boolean =>
     (shown.has(change.id) && interest.stagesOf(change).length === 0) || (isBulkDone && byKey(bulk.key, change) === 0);
   const isDelivered = (change: Change): boolean => known.isDelivered(change) || isShown(change) || isSuperseded(change);
@@ -163,7 +160,7 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   if (!isAll || isQuiet || page.room <= 0) {
     return { ...reached, next: { ...next, delivered }, hasMore: !(isAll && isQuiet) };
   }
-  const { elapsed, hasMore } = await addElapsed(making, cursor.elapsed, await names(), page);
+  const { elapsed, hasMore } = await addElapsed(making, cursor.elapsed, await namesOf(), page);
   return { ...reached, next: { ...next, delivered, elapsed }, hasMore };
 }
 
@@ -174,10 +171,7 @@ async function addBulk(making: Making, partial: Cursor["partial"], { key, stages
   return place && { key: { id: key.id, version: key.version }, ...place };
 }
 
-/**
- * A table that was restored from a backup has the same `logId`, but another name. Its log needs another id, because the same version
- * numbers may get other changes than those that clients have read.
- */
+/** A restored table has the same `logId`, but another name. Its log gives the same version numbers to other changes. */
 const logOf = ({ logId }: Head): string =>
   createHash("sha256")
     .update(JSON.stringify([process.env.TABLE_NAME, logId]))

@@ -1,7 +1,4 @@
-/**
- * The checksums of a caller's records, with which a client finds out whether its copies are complete and current. A warm function caches
- * all versions, so the checksums need no further read.
- */
+/** The checksums of a caller's records, with which a client finds out whether its copies are complete and current. */
 import { at, doubleAt, uint16At } from "#shared/at.ts";
 import type { Unflushed } from "#shared/company-index/delta.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";
@@ -16,8 +13,8 @@ import { type Making, userVersion } from "#shared/sync/changes/items.ts";
 import { type ChangeItem, CheckedType, type Checksums } from "#shared/sync/changes/schema.ts";
 
 /**
- * Returns the checksums of the copies of a client that has applied all pages up to the one with `items`. The rows of these items were read
- * after `unflushed`, so an item may be newer than the company index.
+ * Returns the checksums of a client that has applied all pages up to the one with `items`. The rows of these items were read after
+ * `unflushed`, so an item may be newer than the company index.
  */
 export async function checksumsOf(
   { context, caller, types, nowMs }: Making,
@@ -25,8 +22,7 @@ export async function checksumsOf(
   items: readonly ChangeItem[],
 ): Promise<Checksums> {
   const { companyId } = caller;
-  const options = { unflushed };
-  const found = await findProspects(context, companyId, (names) => criteriaOf({}, caller, names), options);
+  const found = await findProspects(context, companyId, (names) => criteriaOf({}, caller, names), { unflushed });
   const { statuses, tags, users } = found.names;
   const sources: Record<CheckedType, () => Iterable<ChangeKey> | Promise<Iterable<ChangeKey>>> = {
     prospects: () => prospectsIn(found.matches, found.names, nowMs),
@@ -44,7 +40,7 @@ export async function checksumsOf(
   return sums;
 }
 
-/** Computes the parts of `low` (see `shownVersion`) once for each value of a column. */
+/** Computes the parts of `low` (see `shownVersion`) once for each value of a column, and not once for each prospect. */
 function* prospectsIn({ segments, unflushed }: Matches, names: Dictionary, nowMs: number): Generator<ChangeKey> {
   const parts = lowsOf(names, nowMs);
   for (const { inView, rows } of segments) {

@@ -1,7 +1,4 @@
-/**
- * The cursor of `GET /api/changes`: a position in the change log, and which unflushed changes the client has (`Delivered`). It is encrypted
- * with a data key of the company, so that a client cannot change it.
- */
+/** The cursor of `GET /api/changes`. It is encrypted with a data key of the company, so that a client cannot change it. */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import type { Key } from "#shared/db/keys.ts";
@@ -21,19 +18,19 @@ export interface Position {
   readonly since: number;
 }
 
-/** The numbers by which a record is sorted among the records of its type. Their meaning depends on the type. */
+/** The numbers by which a record is sorted among the records of its type. Each type has its own numbers. */
 export type Order = readonly [number, number, number];
 
 /** A place in a list of stages. Each stage reads records of one type, in a fixed order. */
 export interface Place {
   readonly stage: number;
-  /** The order of the last record. Undefined before the first record. */
+  /** The order of the last record that was read. */
   readonly after: Order | undefined;
 }
 
 export const firstPlace: Place = { stage: 0, after: undefined };
 
-/** No two records have the same id, even if they are of different kinds. */
+/** Records of different kinds have different ids too. */
 export interface ChangeKey {
   readonly id: number;
   readonly version: number;
@@ -52,10 +49,9 @@ export const isWithin = (partial: PartialChange | undefined, change: ChangeKey):
 
 /**
  * The client has the changes of all events up to this place. An event changes a record without a write: the begin of an appointment, or the
- * expiry of an invitation. Events are sorted by `at` and then by `id`.
+ * expiry of an invitation. Events are sorted by `at`, in milliseconds since 1970, and then by `id`.
  */
 export interface Elapsed {
-  /** Milliseconds since 1970. */
   readonly at: number;
   readonly id: number;
   /** Until this time, in milliseconds since 1970, none of the client's records changes without a write. */
@@ -63,13 +59,12 @@ export interface Elapsed {
 }
 
 /**
- * The unflushed changes that the client has. The cursor has a list of them, if it is short. Otherwise it covers the unflushed changes, in
- * their order, before the first one that the client lacks. If the number of covered changes has grown, or there was a flush, the client
- * gets all covered changes again.
+ * The unflushed changes that the client has. If they are too many for a list, the cursor names the last of the sorted unflushed changes
+ * before the first one that the client lacks, and the number of these changes. If this number has grown, or after a flush, the client gets
+ * all of them again.
  */
 interface Delivered {
   readonly list: readonly ChangeKey[];
-  /** The last covered change, and the number of covered changes. */
   readonly covered: { readonly last: ChangeKey; readonly count: number } | undefined;
 }
 
@@ -82,7 +77,7 @@ export interface Cursor {
   readonly position: Position;
   readonly delivered: Delivered;
   readonly elapsed: Elapsed;
-  /** `total` is the number of records at the beginning of the snapshot. Undefined if the client has read the whole snapshot. */
+  /** Undefined if the client has read the whole snapshot. */
   readonly snapshot: (Place & { readonly total: number }) | undefined;
   readonly partial: PartialChange | undefined;
 }
@@ -114,7 +109,7 @@ export function knownOf({ list, covered }: Delivered, unflushed: readonly Change
   return { isListed, isDelivered: (change) => isSame && isCovered(change) };
 }
 
-/** `unflushed` must be sorted. `isDelivered` returns true for a change that the client has. */
+/** `unflushed` must be sorted. */
 export function deliveredOf<C extends ChangeKey>(
   unflushed: readonly C[],
   isDelivered: (change: C) => boolean,
@@ -220,10 +215,7 @@ function decoded(text: string): Cursor | undefined {
 
 const PURPOSE: Purpose = "sync-cursors";
 
-/**
- * Binds the cursor to its user: the service encrypts it for a row with this key, and can decrypt it only for the same key. No such row
- * exists.
- */
+/** Binds the cursor to its user: the service can decrypt it only with the key for which it was encrypted. No row has this key. */
 const boundTo = ({ companyId, userId }: Caller): Key => ({ pk: `C#${companyId}#CURSOR`, sk: `U#${userId}` });
 
 export async function sealCursor(secrets: Secrets, caller: Caller, cursor: Cursor): Promise<string> {
@@ -237,7 +229,6 @@ const resetTexts = {
   log_restarted: "The company's change log began anew after the cursor was made.",
 } as const;
 
-/** Returns the error that tells a client to start again with a snapshot of the same types. */
 export function resetRequired(reason: keyof typeof resetTexts, types: readonly ChangeType[]): ApiError {
   const location = `/api/changes?types=${types.join(",")}`;
   return new ApiError("sync_reset_required", `${resetTexts[reason]} Begin anew without a cursor.`, {
@@ -252,10 +243,7 @@ export function foreignCursor(cause?: unknown): ApiError {
   return new ApiError("validation_failed", `The cursor ${message}.`, { faults, cause });
 }
 
-/**
- * Throws `validation_failed` if `text` is not a cursor of this caller. Throws `sync_reset_required` if the caller has got or lost the right
- * to see all prospects since the cursor was made, or if another release has made the cursor.
- */
+/** Throws the errors of `foreignCursor` and `resetRequired`. */
 export async function openCursor(secrets: Secrets, caller: Caller, text: string): Promise<Cursor> {
   const bytes = Buffer.from(text, "base64url");
   // Refuse characters outside the alphabet of base64url, which Node.js would skip.

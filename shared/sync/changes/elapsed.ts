@@ -17,7 +17,7 @@ import {
 
 type Place = Pick<Elapsed, "at" | "id">;
 
-/** `id` is the id of the appointment or of the user. */
+/** The begin of the appointment with this id, or the expiry of the invitation of the user with this id. */
 interface Event extends Place {
   /** The prospect that has the appointment. Undefined for a user. */
   readonly prospectId?: number;
@@ -31,12 +31,10 @@ interface Begun {
 
 const forEver: Place = { at: Number.POSITIVE_INFINITY, id: 0 };
 
-/** Milliseconds for which the calendar is read in advance, so that later requests need not read it until `quietUntil`. */
+/** The calendar is read so far in advance, so that later requests need not read it until `quietUntil`. */
 const AHEAD_MS = 3_600_000;
 
-/**
- * Adds an item for each record that has changed after `from` without a write: its appointment has begun, or its invitation has expired.
- */
+/** Adds an item for each record that has changed after `from` without a write. */
 export async function addElapsed(
   making: Making,
   from: Elapsed,

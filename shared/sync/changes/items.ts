@@ -29,11 +29,9 @@ export interface Making {
   readonly nowMs: number;
 }
 
-/**
- * `changesAt` is the time at which the record will change without a write, in milliseconds since 1970. It is absent if there is none.
- */
 export interface TimedItem {
   readonly item: ChangeItem;
+  /** The time at which the record will change without a write, in milliseconds since 1970. */
   readonly changesAt?: number | undefined;
 }
 
@@ -53,7 +51,7 @@ interface Row {
   readonly version: number;
 }
 
-/** For `low`, see `shownVersion`. */
+/** `shownVersion` explains `low`. */
 const upsert = ({ type, id, version }: Row, data: object, low = 0, changesAt?: number): TimedItem => ({
   item: { type: typeOf[type], id, version: shownVersion(version, low), op: "upsert", data: { ...data } },
   changesAt,
@@ -84,7 +82,7 @@ export async function prospectItem(
   return upsert(prospect, data, low, next && begunAt(next));
 }
 
-/** Undefined if there is no row, or if the caller does not see the prospect any more. */
+/** Undefined if the caller does not see the prospect any more. */
 export async function shownProspect(
   making: Making,
   row: ListedRow | undefined,
@@ -100,8 +98,8 @@ export const begunAt = ({ startAt }: StoredAppointment): number => Date.parse(st
 export type AttachedRow = StoredNote | StoredAppointment;
 
 /**
- * The version of a note or appointment also grows with the versions of its prospect and of the dictionary. For example, a prospect is
- * assigned to another user and later back. The client then gets the removal of a note, and later the note again with a higher version.
+ * The version of a note or appointment also grows with the versions of its prospect and of the dictionary. If a prospect is assigned to
+ * another user and later back, a client gets the removal of a note, and then the note again with a higher version.
  */
 const attachedLow = (prospectVersion: number, names: Dictionary): number => prospectVersion + names.version;
 
@@ -137,7 +135,7 @@ const isExpired = (row: StoredUser, nowMs: number): boolean => (expiresAt(row) ?
 export const userVersion = (row: StoredUser, nowMs: number): number =>
   shownVersion(row.version, isExpired(row, nowMs) ? 1 : 0);
 
-/** Returns the item of a record that every user of the company may see. */
+/** Makes the item of a record that every user of the company may see. */
 export function sharedItem(row: StoredTerritory | StoredStatus | StoredTag | StoredUser, nowMs: number): TimedItem {
   switch (row.type) {
     case "territory":
@@ -153,13 +151,13 @@ export function sharedItem(row: StoredTerritory | StoredStatus | StoredTag | Sto
   }
 }
 
-/** Number of prospects read together: the default limit of a page, because rows that do not fit into the page are read in vain. */
+/** Maximum number of prospects read together. Rows that do not fit into the page are read in vain. */
 export const PROSPECTS_AT_ONCE = limits.changesDefault;
 
-/** Maximum bytes of a page without its items: the cursor and the names of the fields. */
+/** Maximum bytes of a page without its items. */
 const ENVELOPE_BYTES = 1_024;
 
-/** The items of a page, up to a number of items and of bytes. The first item is always accepted. */
+/** The items of a page. The first item is always accepted, even if it has more bytes than a page may have. */
 export class PageItems {
   readonly items: ChangeItem[] = [];
   /** Until this time, in milliseconds since 1970, none of the page's records changes without a write. */

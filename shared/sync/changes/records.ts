@@ -1,4 +1,4 @@
-/** Makes the items of one page of `GET /api/changes`. It reads the current row of each record that was selected for the page. */
+/** Reads the current rows of the records that were selected for a page of `GET /api/changes`, and makes their items. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
@@ -29,9 +29,9 @@ import {
 import type { Selected } from "#shared/sync/changes/selection.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
 
-/** Maximum number of prospects in a page that become visible or hidden, because their notes and appointments need items too. */
+/** Maximum number of prospects in a page that become visible or hidden. Their notes and appointments need items too. */
 const MOVES_AT_ONCE = 64;
-/** Maximum number of notes, and of appointments, of one prospect in a page. For the first record, the page's room is the maximum. */
+/** Maximum number of notes, and of appointments, of one prospect in a page. The first record of a page may fill it. */
 const ATTACHED_AT_ONCE = 32;
 
 interface Taken {
@@ -44,19 +44,15 @@ interface Taken {
 /** Known only after a read that has reached the end of the change log. */
 interface EndOfLog {
   /**
-   * All changes that the client has were made before this time, in milliseconds since 1970. A change from before this time may still be
-   * missing and appear in the log later, because DynamoDB does not isolate a Query from transactions.
+   * All changes that the client has were made before this time, in milliseconds since 1970. An earlier change may still appear in the log
+   * later, because DynamoDB does not isolate a Query from transactions.
    */
   readonly since: number;
-  /**
-   * The prospects whose assignee has changed, so that the client may now see their notes and appointments, or no longer. The set also
-   * contains prospects whose change the client already has.
-   */
+  /** Prospects whose notes and appointments may have become visible or hidden, also by changes that the client already has. */
   readonly moved: ReadonlySet<number>;
 }
 
 interface KnownOfCompany {
-  /** The version of the dictionary. */
   readonly namesVersion: number;
   readonly namesOf: () => Promise<Dictionary>;
   /** Undefined if later chunks of the log may contain newer changes of the records. */
@@ -75,8 +71,8 @@ export async function addRecords(
   const excess = records.findIndex((record) => record.moves && ++moves > MOVES_AT_ONCE);
   const taken = excess === -1 ? records : records.slice(0, excess);
   const [first] = taken;
-  // If the record has a newer change than the one within which the last page ended, this change may have hidden notes and appointments that
-  // the client has. The page then begins again with the first item of the record.
+  // A newer change than the one within which the last page ended may have hidden notes and appointments that the client has. The page then
+  // begins again with the first item of the record.
   const begun = first !== undefined && isWithin(partial, first) ? partial : undefined;
   for (let done = 0; done < taken.length; done += PROSPECTS_AT_ONCE) {
     const some = taken.slice(done, done + PROSPECTS_AT_ONCE);
@@ -98,7 +94,6 @@ export async function addRecords(
 /** These types are the stages 1 and 2. Stage 0 is the record itself. Cursors contain the number of a stage. */
 const attachedTypes = ["notes", "appointments"] as const;
 
-/** Reads the prospect's notes and appointments after the place `from`, if the client wants them. */
 async function readAttached(
   { context, caller, types }: Making,
   { id: prospectId }: Selected,
@@ -114,7 +109,7 @@ async function readAttached(
   return (await Promise.all(found)).flat();
 }
 
-/** Returns undefined if all items fit, and otherwise where the next page continues. */
+/** Returns where the next page continues. Undefined if all items fit. */
 async function addRecord(
   rows: Rows,
   record: Selected,
@@ -159,7 +154,7 @@ interface Rows {
   readonly making: Making;
   readonly names: Dictionary;
   readonly prospects: ReadonlyMap<number, ListedRow>;
-  /** Notes, appointments and territories by id. A row that does not exist is missing. */
+  /** Notes, appointments and territories by id. */
   readonly others: ReadonlyMap<number, OtherRow>;
 }
 
@@ -174,10 +169,9 @@ const CLOCK_SKEW_MS = 5;
 
 /**
  * Reads the rows, each in the record's version or a later one. An outdated row of a prospect would show it, or its notes, to a user who may
- * not see it any more. If the log may contain later changes (`end` is undefined) and the caller sees only assigned prospects, the function
- * reads the current rows of the prospects in `records`. The rows of prospects with notes and appointments in `records` must be current too,
- * unless the log shows that the caller may see them. The log contains the assignee at the time of the change, and later assignments,
- * deletions and restores.
+ * not see it any more. A caller who sees only assigned prospects therefore needs the current rows of prospects if the log may contain later
+ * changes of them (`end` is undefined). A note or appointment needs the current row of its prospect, unless the log shows that the caller
+ * sees the prospect: a change in the log has the assignee of that time, and `end.moved` the prospects with later changes.
  */
 async function readRows(
   making: Making,
@@ -223,8 +217,8 @@ async function readRows(
 const isAttached = (change: Change): change is NoteChange | AppointmentChange =>
   change.kind === "note" || change.kind === "appointment";
 
-/** Maximum reads of the dictionary. A read may lack a part of a transaction whose entry in the log is already visible. */
-const NAMES_TRIES = 5;
+/** Maximum reads of rows or of the dictionary. A read may lack a part of a transaction whose entry in the log is already visible. */
+const TRIES = 5;
 
 /** Returns a dictionary with the selected statuses, tags and users in their versions or later ones. */
 async function namesWith(
@@ -233,13 +227,12 @@ async function namesWith(
   records: readonly Selected[],
 ): Promise<Dictionary> {
   let names = known;
-  for (let tries = 1; tries <= NAMES_TRIES; tries++) {
+  for (let tries = 1; tries <= TRIES; tries++) {
     const { statuses, tags, users } = names;
     const isBehind = records.some(({ id, version, change: { kind, isDeleted } }) => {
       if (isDeleted || !(kind === "status" || kind === "tag" || kind === "user")) return false;
       const found = statuses.get(id) ?? tags.get(id) ?? users.get(id);
-      // A tag may be missing because the dictionary is old, so the dictionary is read once more. If the tag is still missing, it was
-      // deleted after this change, and the client gets its deletion from the log.
+      // A tag that is missing in the second read was deleted after this change. The client gets its deletion from the log.
       return found === undefined ? kind !== "tag" || tries === 1 : found.version < version;
     });
     if (!isBehind) break;
@@ -248,12 +241,12 @@ async function namesWith(
   return names;
 }
 
-/** The row must be read in this version or a later one. */
 interface WantedRow extends keys.Key {
+  /** The row must be read in this version or a later one. */
   readonly version: number;
 }
 
-/** Returns the key of a note, an appointment or a territory. Undefined if it is deleted, and for records of other kinds. */
+/** Undefined for a deleted record, and for other kinds than notes, appointments and territories. */
 function keyOf(companyId: number, change: Change): keys.Key | undefined {
   if (change.isDeleted) return undefined;
   if (change.kind === "appointment") return attachedKeys.appointment(companyId, change.prospectId, change.id);
@@ -263,9 +256,7 @@ function keyOf(companyId: number, change: Change): keys.Key | undefined {
   return keys.territory(companyId, createdAt, change.id);
 }
 
-const TRIES = 5;
-
-/** Reads with eventual consistency. Then reads rows that are missing or too old again, with strong consistency, at most `TRIES` times. */
+/** Reads with eventual consistency, and then the rows that are missing or too old with strong consistency, at most `TRIES` times. */
 async function rowsAt(table: Reads, wanted: ReadonlyMap<number, WantedRow>): Promise<ReadonlyMap<number, OtherRow>> {
   const found = new Map<number, OtherRow>();
   const read = async (rows: Iterable<readonly [number, WantedRow]>, consistency: Consistency): Promise<void> => {

@@ -1,6 +1,6 @@
 /**
- * Selects the records of one page of `GET /api/changes`: first those with changes in chunks of the log, then those with only unflushed
- * changes. A record is selected once, at its first change, because its item shows its current state.
+ * Selects the records of a page of `GET /api/changes`: first those with changes in chunks, then those with only unflushed changes. A record
+ * is selected once, at its first change, because its item shows its current state.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type {
@@ -29,24 +29,24 @@ export interface Selected {
   /** The newest version in the log. The row that is read for the item must have at least this version. */
   version: number;
   change: Change;
-  /** True if the record is a prospect whose notes and appointments a change may show or hide (see `Interest.moves`). */
+  /** True if notes and appointments of the prospect may become visible or hidden (`Interest.moves`). */
   moves: boolean;
-  /** The position in the change log before the record's first change. Undefined if all changes of the record are unflushed. */
+  /** The position before the record's first change. Undefined if all changes of the record are unflushed. */
   readonly before: Position | undefined;
 }
 
-/** Records that change together, such as those of an import, or those that show a renamed tag. Their page has no other records. */
+/** Records that change together, such as those of an import or those that show a renamed tag. Their page has no other records. */
 export interface Bulk {
   readonly key: ChangeKey;
   readonly stages: readonly Stage[];
-  /** The positions in the change log before and after the change. Both are undefined while the change is not in the log (unflushed). */
+  /** The positions before and after the change. Both are undefined for an unflushed change. */
   readonly before?: Position;
   readonly after?: Position;
 }
 
 /** Decides which changes concern a caller, and which other records the caller must get because of a change. */
 export class Interest {
-  /** The only assignee whose prospects the caller sees. Undefined if the caller sees all prospects. */
+  /** The caller's id. Undefined if the caller sees all prospects. */
   readonly #own: number | undefined;
   readonly #types: ReadonlySet<ChangeType>;
 
@@ -70,19 +70,19 @@ export class Interest {
     }
   };
 
-  /** False if the caller certainly has no copy. Users to whom the prospect was assigned before may have copies. */
+  /** False if no device of the caller can have a copy. */
   #mayHold({ holders }: NoteChange | AppointmentChange): boolean {
     return this.#own === undefined || holders === undefined || holders.includes(this.#own);
   }
 
-  /** True if the caller saw the prospect before the change, sees it after the change, or if this is not known. */
+  /** True if the caller saw the prospect before the change or sees it afterwards. An unknown assignee may be the caller. */
   #sees({ before, after }: Pick<ProspectChange, "before" | "after">): boolean {
     return this.#own === undefined || after === this.#own || before === this.#own || before === undefined;
   }
 
   /**
-   * True if notes and appointments of the prospect become visible or hidden, or if this is not known. False for a new prospect, because its
-   * notes and appointments have separate entries in the log.
+   * True if notes and appointments of the prospect may become visible or hidden. False for a new prospect, because the log has entries of
+   * its notes and appointments.
    */
   readonly moves = (change: Change): boolean => {
     if (change.kind !== "prospect" || change.version === 1) return false;
@@ -92,10 +92,7 @@ export class Interest {
     return this.#own !== undefined && (before === undefined || (before === this.#own) !== (after === this.#own));
   };
 
-  /**
-   * Returns the stages that read the other records that show a changed name. If the client also wants the changed record, the first stage
-   * reads it.
-   */
+  /** Returns the stages of the records that show a changed name. The first stage is the renamed record, if the client wants it. */
   stagesOf(change: Change): readonly Stage[] {
     if (!isRename(change)) return [];
     const stages = spreading[change.kind](change.id).filter(({ type }) => this.#types.has(type));
@@ -123,11 +120,8 @@ const spreading: Record<SharedChange["kind"], (id: number) => readonly Stage[]> 
 const isRename = (change: Change): change is SharedChange => "isShownElsewhere" in change && change.isShownElsewhere;
 
 /**
- * Returns a function that says whether a change of a name can be skipped because the log contains a later one. The records that show the
- * name are read only for its last change, because their items show the present name anyway.
- *
- * `begun` is a change within which the last page ended. Its records are read to the end, even if the name has changed again. Otherwise the
- * client would begin again at every change of the name, and might never reach the last record.
+ * Returns a function that says whether a rename can be skipped because the log contains a later one of the same record. The change within
+ * which the last page ended (`begun`) is not skipped. Otherwise the client might never reach the last record that shows the name.
  */
 export function supersededIn(changes: () => readonly Change[], begun: PartialChange | undefined) {
   let newest: ReadonlyMap<number, number> | undefined;
@@ -147,11 +141,10 @@ export class Selection {
   readonly #interest: Interest;
   readonly #isSuperseded: (change: Change) => boolean;
   readonly #records = new Map<number, Selected>();
-  /** The prospects whose notes and appointments any change that was read may have made visible or hidden. */
+  /** The prospects with a change for which `Interest.moves` is true. */
   readonly moved = new Set<number>();
   isFull = false;
   position: Position;
-  /** If set, the page consists of these records only. */
   bulk: Bulk | undefined;
 
   constructor(limit: number, interest: Interest, isSuperseded: (change: Change) => boolean, position: Position) {
@@ -162,7 +155,7 @@ export class Selection {
     return [...this.#records.values()];
   }
 
-  /** Returns false if the page is full. A full page still gets newer versions of the records that it has. */
+  /** Returns false if the page has no room. A full page still gets newer versions of the records that it has. */
   #add(change: Change, before?: Position): boolean {
     const { id, version } = change;
     const moves = this.#interest.moves(change);

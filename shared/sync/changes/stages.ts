@@ -1,4 +1,4 @@
-/** Reads many records, one type after the other. A page may end after any record, and the next page continues there. */
+/** Reads many records, one stage after the other. A page may end after any record, and the next page continues there. */
 import { visibleAssignee } from "#shared/auth/caller.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import type { Found } from "#shared/company-index/read/company-index.ts";
@@ -40,7 +40,6 @@ type Where = Pick<Criteria, "statusIds" | "tagIds" | "assigneeIds">;
 
 export interface Stage {
   readonly type: ChangeType;
-  /** Only prospects that meet these criteria. */
   readonly where?: Where;
   /** Only prospects with ids from `from` to `to`, or notes of these prospects. */
   readonly range?: { readonly from: number; readonly to: number };
@@ -73,14 +72,13 @@ export class StageReads {
     return found;
   }
 
-  /** Call this only if the page's types include notes. */
   async notes(): Promise<LiveNotes> {
     const { notes } = await this.found();
     if (notes === undefined) throw new Error("the page has no notes");
     return notes;
   }
 
-  /** `versionOf` of the result returns the version of a prospect that the caller may see, or 0 for any other prospect. */
+  /** The versions of the prospects that the caller may see. Any other prospect has the version 0. */
   async visible(): Promise<NewestVersions> {
     const { matches } = await this.found();
     this.#visible ??= versionsOf(matches);
@@ -121,9 +119,7 @@ export class StageReads {
   }
 }
 
-/**
- * Adds `where` to the criteria. An assignee must be in `wanted` and in the criteria, so that users see only prospects that they may see.
- */
+/** An assignee must be in `wanted` and in the criteria, so that users see only prospects that they may see. */
 const narrowed = (criteria: Criteria, { assigneeIds: wanted, ...where }: Where): Criteria => ({
   ...criteria,
   ...where,
@@ -134,8 +130,8 @@ const narrowed = (criteria: Criteria, { assigneeIds: wanted, ...where }: Where):
 export const MOST_READS = 8;
 
 /**
- * Adds the records of the stages. Returns the place after the last added record, or undefined if all stages have ended. The function may
- * stop while the page has room, because a request reads a limited number of rows.
+ * Adds the records of the stages. Returns the place after the last added record, or undefined at the end of the last stage. May stop while
+ * the page has room, because a request reads a limited number of rows.
  */
 export async function readStages(
   reads: StageReads,
@@ -163,7 +159,6 @@ export async function readStages(
 interface Part {
   /** The item is undefined for a record that was read, but does not belong to the stage. */
   readonly entries: readonly { readonly order: Order; readonly item: TimedItem | undefined }[];
-  /** True if further records of the stage follow. */
   readonly hasMore: boolean;
 }
 
@@ -188,7 +183,6 @@ const readProspects: Reader = async (reads, stage, after, limit) => {
   return { entries: await Promise.all(entries), hasMore: refs.length === most };
 };
 
-/** Reads the prospects with an appointment that the user `showing` has created or is assigned to. */
 const readProspectsShowing: Reader = async (reads, { showing }, after, limit) => {
   const { making } = reads;
   const { names } = await reads.found();

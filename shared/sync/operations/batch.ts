@@ -1,7 +1,4 @@
-/**
- * Applies a batch of operations with the functions of the endpoints for single records: those on one record in order up to the first
- * failure, those on different records concurrently.
- */
+/** Applies a batch of operations: those on one record in order up to the first failure, those on different records concurrently. */
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -75,14 +72,12 @@ export async function applyBatch(batch: Batch, { operations }: OperationBatch): 
   return { results: steps.map(({ at, sent: { opId } }) => ({ opId, ...(results.get(at) ?? retry(null)) })) };
 }
 
-/** Returns undefined if the id is missing or not valid. */
 const idOf = ({ sent: { id } }: Step): number | undefined => z.safeParse(Id, id).data;
 
-/** Returns the id in lower case. Undefined if it is missing or not valid. */
 const clientRecordOf = ({ sent: { type, clientRecordId } }: Step): string | undefined =>
   type === "appointment.update" ? undefined : z.safeParse(Uuid, clientRecordId).data?.toLowerCase();
 
-/** Names the record by the id that the device has sent. An operation without a valid id gets a name of its own. */
+/** An operation without a valid id gets a name of its own. */
 function nameOf(step: Step): string {
   const id = idOf(step);
   const record = step.sent.type === "appointment.update" ? "appointment" : "prospect";
@@ -90,8 +85,8 @@ function nameOf(step: Step): string {
 }
 
 /**
- * Returns each `clientRecordId` to look up. A prospect that the batch itself creates needs no look-up, unless another operation names a
- * prospect by `id`: an earlier request may have created the prospect, and only the table knows whether both ids name the same one.
+ * Returns each `clientRecordId` to look up. A prospect that the batch creates needs no look-up, unless another operation has an `id`: an
+ * earlier request may have created the prospect, and then both ids may name the same one.
  */
 function namesToFind(steps: readonly Step[]): Set<string> {
   const names = new Set(steps.flatMap((step) => clientRecordOf(step) ?? []));
@@ -102,10 +97,7 @@ function namesToFind(steps: readonly Step[]): Set<string> {
   return new Set([...names].filter((name) => !created.has(name)));
 }
 
-/**
- * Groups the operations by record, which they may name by `id` or by `clientRecordId`. `found` has the id for each `clientRecordId` in the
- * table.
- */
+/** Groups the operations by record. `found` has the id of the prospect for each `clientRecordId` in the table. */
 function chainsOf(steps: readonly Step[], found: ReadonlyMap<string, number>): Chain[] {
   const chains = new Map<string, Chain>();
   for (const step of steps) {
@@ -127,11 +119,10 @@ async function applyChain(
 ): Promise<void> {
   let isBlocked = false;
   for (const step of chain.steps) {
-    // An operation without a result gets the outcome `retry`: this one, and all later ones on the record.
+    // An operation without a result gets the outcome `retry`.
     if (isStopped()) return;
     const result = await applyStep(batch, chain, step, isBlocked);
-    // Only a result with the outcome `conflict` has a record, and a conflict writes nothing. If the response has no room for the record,
-    // the outcome is `retry`.
+    // Only a conflict has a record. It has written nothing, so it may get the outcome `retry` if the response has no room for the record.
     if (result.record !== undefined) room.bytes -= answerBytes(JSON.stringify(result.record));
     if (result.record !== undefined && room.bytes < 0) return;
     results.set(step.at, result);
@@ -178,7 +169,6 @@ async function firstTry({ context, caller }: Batch, chain: Chain, step: Step, is
 
 const isType = (type: unknown): type is Operation["type"] => typeof type === "string" && Object.hasOwn(schemas, type);
 
-/** Returns the error `validation_failed` if the type is unknown or a field is not valid. */
 function readOperation(sent: SentOperation): Operation | ApiError {
   const { type } = sent;
   if (!isType(type)) {
@@ -204,8 +194,8 @@ const isFact = (operation: Operation): boolean =>
 
 /**
  * Replaces an `occurredAt` that is slightly in the future with the present time, because clocks of devices differ. Throws
- * `validation_failed` if it is further in the future, or too old for a fact (`isFact`). Other operations are accepted at any age: a phone
- * may be offline for months. `readOperation` must not check the time, because an old operation that was applied before is a `duplicate`.
+ * `validation_failed` if it is further in the future, or too old for a fact. Other operations are accepted at any age: a phone may be
+ * offline for months. `readOperation` does not check the time, because an old operation that was applied before is a `duplicate`.
  */
 function notAhead(operation: Operation, nowMs: number): Operation {
   if (!("occurredAt" in operation) || operation.occurredAt === undefined) return operation;
@@ -252,7 +242,7 @@ export async function planOf(
   }
 }
 
-/** An earlier operation on the same record of the batch has failed. */
+/** An earlier operation of the batch on the same record has failed. */
 class Blocked extends Error {
   override readonly name = "Blocked";
 }
@@ -263,7 +253,7 @@ const applied = ({ id, version }: Written): Result => ({ outcome: "applied", id,
 
 const retry = (id: number | null): Result => ({ outcome: "retry", id, version: null });
 
-/** Returns the result for an error. `at` is the position of the operation in the batch. `id` is null if it is not known. */
+/** `at` is the position of the operation in the batch. */
 function failed(error: unknown, requestId: string, at: number, id: number | null): Result {
   if (error instanceof HasReceipt) return { ...applied(error.written), outcome: "duplicate" };
   if (error instanceof Blocked) return { outcome: "blocked", id, version: null };
@@ -285,10 +275,7 @@ const conflict = ({ id, version, record }: Outdated): Result => ({
   record: isObject(record) && "startAt" in record ? Appointment.parse(record) : Prospect.parse(record),
 });
 
-/**
- * Matches a fault's pointer to a field of the operation itself. All other pointers are relative to the body of an endpoint for one record,
- * and an operation has this body in `fields`.
- */
+/** Pointers to fields of the operation. Any other pointer is relative to the body of an endpoint, which the operation has in `fields`. */
 const ofOperation = /^\/(?:type|id|clientRecordId|fields|baseVersion|occurredAt)(?:\/|$)/;
 
 function problemAt({ code, message, faults }: ApiError, at: number, requestId: string): Problem {

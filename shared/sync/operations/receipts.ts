@@ -17,14 +17,13 @@ export const StoredReceipt = z.object({
   type: z.literal("receipt"),
   /** A hash of the operation. It shows whether the same `opId` was used for another operation. */
   fingerprint: z.string(),
-  /** The id and the version of the record after the operation. */
+  /** The id and the version of the written record. */
   id: Id,
   version: z.int(),
   /** In seconds since 1970, for DynamoDB's TTL. */
   expiresAt: z.int(),
 });
 
-/** The operation has a receipt: it was applied before. */
 export class HasReceipt extends Error {
   override readonly name = "HasReceipt";
   readonly written: Written;
@@ -35,7 +34,7 @@ export class HasReceipt extends Error {
 }
 
 export interface Receipt {
-  /** Commits the plan of the operation with its receipt. If there is a receipt already, writes nothing and throws the errors of `check`. */
+  /** Commits the plan of the operation with its receipt. If there is a receipt already, throws the errors of `check`. */
   readonly commit: (plan: Plan<unknown>) => Promise<void>;
   /** Throws HasReceipt if the operation has a receipt. Throws `idempotency_mismatch` if another operation has used its `opId`. */
   readonly check: () => Promise<void>;
@@ -71,7 +70,7 @@ export function receiptOf(
       } catch (error) {
         const failure = failedAt(error, writes.length);
         if (failure === undefined) throw error;
-        // DynamoDB returns the existing receipt with the error. If there is none, it was deleted since, and the verb is called again.
+        // DynamoDB returns the existing receipt with the error. Without it, the receipt was deleted since, and the verb is called again.
         if (failure.item === undefined) throw new ConditionFailed([]);
         found(failure.item);
       }
@@ -83,7 +82,6 @@ export function receiptOf(
   };
 }
 
-/** The plan of each operation names a record, even if it changes nothing. */
 export function writtenBy({ written }: Plan<unknown>): Written {
   if (written === undefined) throw new Error("the plan of an operation has no record");
   return written;

@@ -16,14 +16,13 @@ const noFields = z._default(z.object({}), {});
 const base = { baseVersion: z.optional(z.int().check(z.minimum(1))) };
 const dated = { occurredAt: z.optional(InstantInput) };
 
-/** An operation names its prospect either by `id`, or by the `clientRecordId` that a client gave to the prospect when creating it. */
 const prospect = { id: z.optional(Id), clientRecordId: z.optional(Uuid) };
 const oneName = z.refine<{ id?: unknown; clientRecordId?: unknown }>(
   ({ id, clientRecordId }) => (id === undefined) !== (clientRecordId === undefined),
   { error: "must be sent, or clientRecordId instead, but not both", path: ["id"] },
 );
 
-/** Each operation of a batch is validated alone, so a faulty one does not prevent the others. */
+/** Each operation of a batch is validated alone, so that a faulty one does not prevent the others. */
 export const operations = {
   "prospect.create": z.object({
     type: z.literal("prospect.create"),
