@@ -18,7 +18,7 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 export interface RowChange {
   readonly id: number;
   readonly filled: FilledCells;
-  /** Columns that the file names by synonyms. The import ignores a value in such a column if the prospect cannot take it. */
+  /** Columns that the file names by synonyms. A value that the prospect cannot take is ignored in such a column. */
   readonly lenient: ReadonlySet<Field>;
 }
 
@@ -26,14 +26,14 @@ export interface ImportOfChanges {
   readonly importId: string;
   readonly by: MatchBy;
   readonly dictionary: Dictionary;
-  /** Maps the case-folded value of each tag to its id. The import has already created missing tags. */
+  /** The ids of all tags of the file by case-folded value. */
   readonly tagIds: ReadonlyMap<string, number>;
 }
 
 interface Outcome {
-  /** Undefined, or why the prospect was not changed, for example because it was deleted during the import. */
+  /** Why the prospect was not changed, for example because it was deleted during the import. */
   readonly message?: string;
-  /** The number of values in `lenient` columns that the import has ignored, because the prospect cannot take them. */
+  /** The number of ignored values in `lenient` columns. */
   readonly warnings: number;
 }
 
@@ -98,7 +98,7 @@ function patchOf(
   };
 }
 
-/** Undefined if the row does not change the address. The prospect then keeps its `formattedAddress`, which a client may have sent. */
+/** Undefined if the row does not change the address, so that the prospect keeps a `formattedAddress` that a client has sent. */
 function addressOf(
   current: StoredProspect,
   filled: FilledCells,
@@ -127,10 +127,7 @@ function leftOut({ address }: StoredProspect, filled: FilledCells, lenient: RowC
   return isWhole || !parts.every((part) => lenient.has(part)) ? 0 : parts.length;
 }
 
-/**
- * Undefined if one of the newest notes has the same text: an export writes the newest note, and importing its file must not create the note
- * again.
- */
+/** Undefined if one of the newest notes has the same text, so that importing an export does not create its notes again. */
 async function newNoteOf({ table }: ApiContext, { companyId, id }: StoredProspect, { note }: FilledCells) {
   if (note === null) return undefined;
   const newest = { ...attachedKeys.notes(companyId, id), newestFirst: true, limit: limits.notesInDetail };

@@ -56,7 +56,7 @@ export const Draft = z.object({
 });
 export type Draft = z.infer<typeof Draft>;
 
-/** The cells of an imported row that changes a prospect. An empty cell is null or an empty list, and does not change its field. */
+/** The cells of a row that changes a prospect. Null and an empty list change nothing. */
 export const FilledCells = z.extend(Draft, { address: AddressPatch });
 export type FilledCells = z.infer<typeof FilledCells>;
 
@@ -69,10 +69,7 @@ interface Fault {
   readonly plain?: string;
 }
 
-/**
- * `warnings` is the number of faulty values in columns whose header is only a synonym of the column's name, such as `Telephone` for
- * `phone`. These values are left empty.
- */
+/** `warnings` is the number of faulty values that are left empty, because the header of the column is a synonym (see `Header.lenient`). */
 type Read<T> = T & { readonly warnings: number };
 
 export const draftOf = (cells: readonly string[], header: Header, names: Names): Read<Draft> | Fault =>
@@ -86,7 +83,7 @@ export const draftOf = (cells: readonly string[], header: Header, names: Names):
     return { ...fieldsOf(cell, header, names, report), address };
   });
 
-/** Returns the end of a message: what an incomplete address, or else an incomplete pair of coordinates, lacks. The text may be empty. */
+/** Returns the end of a message: what an incomplete address, or else an incomplete pair of coordinates, lacks. */
 function lacking(cell: Cell, { positions }: Header): string {
   const isAbsent = (column: Column): boolean => positions[column] === undefined;
   const isEmpty = (column: Column): boolean => cell(column) === "";
@@ -102,9 +99,8 @@ function lacking(cell: Cell, { positions }: Header): string {
 }
 
 /**
- * Returns the cells of a row that changes a prospect, or the faults of the row as `draftOf` does. `all` also has the names of inactive
- * statuses and users, which the prospect may already have. A column that the file names by a synonym accepts only active ones, because a
- * change to an inactive one fails.
+ * `all` also has the names of inactive statuses and users, which the prospect may already have. A column that the file names by a synonym
+ * accepts only active ones, because a change to an inactive one fails.
  */
 export const filledCellsOf = (
   cells: readonly string[],
@@ -126,13 +122,12 @@ export const filledCellsOf = (
   });
 
 interface CellFault {
-  /** Absent if the fault is not of one cell. */
+  /** Absent if the fault concerns several cells. */
   readonly column?: Column;
   readonly message: string;
-  /** Absent if the fault is not of one value. */
   readonly value?: string | undefined;
   readonly nearest?: string | undefined;
-  /** The position of the faulty tag. */
+  /** The position of a faulty tag in its cell. */
   readonly item?: number;
 }
 
@@ -167,8 +162,8 @@ function read<S extends z.ZodMiniType<object>>(
     ofPlace.push(...faults.filter(({ column }) => placeColumns.some((part) => part === column)));
     const isLeft = (column: Column) => header.lenient.has(column) && !left.has(column);
     const own = faults.flatMap(({ column }) => column ?? []).filter(isLeft);
-    // If all faulty cells belong to the address and none is in a `lenient` column, the address cells in `lenient` columns are left empty.
-    // The address is then incomplete, so the row has no address.
+    // If all faulty cells belong to the address and none is in a `lenient` column, the address cells in `lenient` columns are left empty,
+    // and the row has no address.
     const isOfAddress = faults.every(({ column }) => addressColumns.some((part) => part === column));
     const columns = own.length > 0 || !isOfAddress ? own : addressColumns.filter((it) => isLeft(it) && cell(it) !== "");
     if (columns.length === 0) {
@@ -183,7 +178,7 @@ function read<S extends z.ZodMiniType<object>>(
 const textOfFault = ({ column, message }: CellFault): string =>
   column === undefined ? message : `${column}: ${message}`;
 
-/** Maximum number of characters of a faulty value in a message. */
+/** Maximum characters of a faulty value in a message. */
 const SHOWN_VALUE = 40;
 
 function withValue(fault: CellFault, cell: Cell): CellFault {
@@ -192,7 +187,7 @@ function withValue(fault: CellFault, cell: Cell): CellFault {
   return { ...fault, value: item === undefined ? cell(column) : tagsOf(cell(column))[item] };
 }
 
-/** Values and names of a company are quoted without characters that JSON would escape: `{"a":1}` is shown as `{'a':1}`. */
+/** Leaves no character that JSON would escape: `{"a":1}` is shown as `{'a':1}`. */
 export const quoted = (text: string): string => {
   const letters = [...text];
   const cut = letters.length > SHOWN_VALUE ? `${letters.slice(0, SHOWN_VALUE).join("")}...` : text;
@@ -224,7 +219,7 @@ function faultIn(faults: readonly CellFault[]): Fault {
   return { fault: texts.join("; "), plain };
 }
 
-/** Joins the faults to at most `limits.rowFault` characters, without duplicates. The text ends with the number of faults left out. */
+/** Joins the faults to at most `limits.rowFault` characters. The text ends with the number of faults left out. */
 function joined(faults: readonly string[]): string {
   const [first = "", ...more] = new Set(faults);
   let text = first;
@@ -265,7 +260,7 @@ function fieldsOf(cell: Cell, { positions, lenient, hasDecimalComma }: Header, n
   };
 }
 
-/** A spreadsheet program saves a long number in this form, without its last digits. */
+/** A spreadsheet program saves a long number in this form, which lacks the last digits. */
 const exponential = /^\s*[+-]?\d+(?:[.,]\d*)?e[+-]?\d+\s*$/i;
 
 function phoneOf(column: "phone" | "secondaryPhoneNumber", cell: Cell, report: Report): string | null {
@@ -290,17 +285,13 @@ const wholeAddress = addressColumns.filter((column) => column !== "address2");
 const point = ["lat", "lng"] as const;
 const placeColumns = [...addressColumns, ...point] as const;
 
-/** Null if a required part is missing. The row may still be valid, because coordinates are enough. */
 function addressOf(cell: Cell): NewAddress | null {
   const [address1, city, state, zip] = [cell("address1"), cell("city"), cell("state"), cell("zip")];
   if (address1 === "" || city === "" || state === "" || zip === "") return null;
   return { address1, address2: cell("address2") || null, city, state, zip };
 }
 
-/**
- * An export writes the assignee's name into `assignedTo` and the e-mail address into `assignedToEmail`. If `assignedToEmail` is empty,
- * `assignedTo` must contain an e-mail address.
- */
+/** An export has the assignee's name in `assignedTo`. An import expects the e-mail address there if `assignedToEmail` is empty. */
 const assigneeColumn = (cell: Cell): Column => (cell("assignedToEmail") === "" ? "assignedTo" : "assignedToEmail");
 
 function idOf(column: Column, cell: string, { statuses, users, nearest }: Names, report: Report): number | null {
@@ -314,10 +305,7 @@ function idOf(column: Column, cell: string, { statuses, users, nearest }: Names,
   return null;
 }
 
-/**
- * Returns the tags without duplicates, ignoring case. One tag more than a prospect may have is enough for the validation to fail. More
- * would be slow, because zod creates an object for each faulty tag.
- */
+/** One tag more than a prospect may have suffices for the validation to fail. zod creates an object for each further one. */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
   const distinct = new Map(values.filter((value) => !isBlank(value)).map((value) => [folded(value), value]));

@@ -3,22 +3,21 @@ import { TextDecoder } from "node:util";
 import * as z from "zod/mini";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
-/** The encodings in which spreadsheet programs save text. The names are labels of `TextDecoder`. */
+/** The names are labels of `TextDecoder`. */
 export const Encoding = z.enum(["utf-8", "utf-16le", "utf-16be", "windows-1252"]);
 export type Encoding = z.infer<typeof Encoding>;
 
 export type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** Number of bytes at the beginning of a file that are enough to recognize a workbook or a byte order mark. */
+/** This number of bytes suffices to recognise a workbook or a byte order mark. */
 const START_BYTES = 4;
 
 /** The first bytes of a ZIP archive (such as xlsx, ods and numbers files), of an empty ZIP archive, and of an xls file. */
 const workbooks = [Buffer.of(0x50, 0x4b, 3, 4), Buffer.of(0x50, 0x4b, 5, 6), Buffer.of(0xd0, 0xcf, 0x11, 0xe0)];
 
 /**
- * A byte order mark shows UTF-8 or UTF-16. An ASCII character in two bytes also shows UTF-16. Any other file is read to its end: it is
- * Windows-1252 if it has bytes that are invalid in UTF-8, and at least as many of these as valid characters of several bytes. Otherwise it
- * is UTF-8. Throws BadFile for a workbook.
+ * A byte order mark shows UTF-8 or UTF-16. An ASCII character in two bytes also shows UTF-16. Any other file is Windows-1252 if it has
+ * bytes that are invalid in UTF-8, and at least as many of these as valid characters of several bytes. Throws BadFile for a workbook.
  */
 export async function encodingOf(bytes: Bytes): Promise<Encoding> {
   const counts = new Utf8Counts();
@@ -36,7 +35,6 @@ export async function encodingOf(bytes: Bytes): Promise<Encoding> {
   );
 }
 
-/** Throws BadFile for a workbook. */
 function encodingByStart(start: Uint8Array): Encoding | undefined {
   if (workbooks.some((signature) => signature.equals(start.subarray(0, START_BYTES)))) {
     throw new BadFile(
@@ -54,14 +52,10 @@ function encodingByStart(start: Uint8Array): Encoding | undefined {
 
 const isAscii = (byte: number): boolean => byte > 0 && byte < 0x80;
 
-/** Maximum number of bytes that are decoded at once. Larger chunks of the file are divided, so that a reader of the text can stop early. */
+/** Maximum bytes that are decoded at once, so that a reader of the text can stop early. */
 const PIECE_BYTES = 64 * 1024;
 
-/**
- * Windows-1252 accepts every byte, so ASCII control characters other than tabs and line breaks must show that a file is not text. The five
- * bytes that Windows-1252 leaves undefined become other control characters (https://encoding.spec.whatwg.org/#index-windows-1252), which
- * are accepted.
- */
+/** Windows-1252 accepts every byte. ASCII control characters other than tabs and line breaks show that a file is not text. */
 const notText = /[[\p{Cc}&&\p{ASCII}]--[\t-\r]]/v;
 
 /** MS-DOS programs write this character after the last line. */
@@ -69,13 +63,13 @@ const END_OF_FILE = "\u001A";
 
 export interface FileText extends AsyncIterable<string> {
   /**
-   * The number of characters U+FFFD before the first invalid byte of UTF-8. Undefined until such a byte is read. The text also contains
-   * this character for invalid bytes, so a reader that counts the characters finds the cell of the first invalid byte.
+   * The number of characters U+FFFD before the first invalid byte. Undefined until an invalid byte is read. The decoder writes this
+   * character for invalid bytes too, so a reader that counts the characters finds the cell of the first invalid byte.
    */
   readonly validReplacements?: number | undefined;
 }
 
-/** The text of the file without its byte order mark. A reader throws BadFile at the first bytes that are not text. */
+/** The text lacks the byte order mark. Reading it throws BadFile at the first bytes that are not text. */
 export function decoded(bytes: Bytes, encoding: Encoding): FileText {
   const counts = encoding === "utf-8" ? new Utf8Counts() : undefined;
   return {
@@ -104,9 +98,8 @@ async function* pieces(bytes: Bytes, encoding: Encoding, counts: Utf8Counts | un
 }
 
 /**
- * `more` keeps an incomplete character for the next call. Pass it with all bytes, and end the text with a call that has no bytes. In a call
- * with bytes and without `more`, several releases of Node.js 20 to 24 decode 0x80 to 0x9F of Windows-1252 as Latin-1
- * (https://github.com/nodejs/node/issues/56542).
+ * Pass `more` with all bytes, and end the text with a call that has no bytes. In a call with bytes and without `more`, several releases of
+ * Node.js 20 to 24 decode 0x80 to 0x9F of Windows-1252 as Latin-1 (https://github.com/nodejs/node/issues/56542).
  */
 function decode(decoder: TextDecoder, encoding: Encoding, bytes: Uint8Array, more: boolean): string {
   try {
@@ -123,7 +116,7 @@ function checked(text: string, encoding: Encoding): string {
   return text;
 }
 
-/** The bytes of U+FFFD, which a decoder also writes for invalid bytes. */
+/** The bytes of U+FFFD. */
 const REPLACEMENT = [0xef, 0xbf, 0xbd] as const;
 
 export class Utf8Counts {
@@ -164,7 +157,7 @@ export class Utf8Counts {
   }
 }
 
-/** Returns the length of the character that begins with `lead`, a byte above 0x7F: 0 if invalid, undefined if the chunk ends in it. */
+/** `lead` is a byte above 0x7F. Returns 0 if it begins no valid character, and undefined if the chunk ends within the character. */
 function lengthAt(bytes: Uint8Array, at: number, lead: number): number | undefined {
   const length = lead < 0xc2 || lead > 0xf4 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
   for (let i = 1; i < length; i++) {

@@ -1,7 +1,4 @@
-/**
- * Reads the prospects of an export with their newest notes. A block of 128 ids is read as a whole if the export needs many of its
- * prospects.
- */
+/** Reads the prospects of an export with their newest notes. A block of 128 ids is read as a whole if the export needs many of them. */
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import { VersionedCache } from "#shared/cache.ts";
@@ -17,7 +14,7 @@ import { Id } from "#shared/schema.ts";
 const ExportedNote = z.pick(StoredNote, { prospectId: true, body: true });
 type ExportedNote = z.infer<typeof ExportedNote>;
 
-/** A row with the number of notes of a prospect. Imported notes are not counted. */
+/** The row with the number of a prospect's notes. Imported notes do not count. */
 const NoteCount = z.object({ prospectId: Id, notes: z.int() });
 
 const noteFields = Object.keys(ExportedNote.shape);
@@ -27,12 +24,12 @@ export interface ExportRow {
   readonly note: ExportedNote | undefined;
 }
 
-/** From this number of prospects on, reading a whole block costs no more than reading them singly with their newest notes. */
+/** From this number of prospects on, a whole block costs no more than single reads. */
 const WORTH_A_BLOCK = 16;
-/** If a prospect has more notes than this, the Query of a block's notes leaves them out, and a separate Query reads the newest one. */
+/** If a prospect has more notes, the Query of a block's notes leaves them out, and a separate Query reads the newest one. */
 const FEW_NOTES = 4;
 const PARALLEL = 12;
-/** Maximum bytes of the cached blocks. A block is cached while later batches of the export need other prospects of it. */
+/** Maximum bytes of cached blocks. A block is cached while later batches of the export need other prospects of it. */
 const CACHE_BYTES = 16_000_000;
 const ROW_BYTES = 2_000;
 
@@ -42,8 +39,8 @@ export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
  * Returns a function that reads the next batch of prospects. Its result has undefined for a prospect without a row. `counts` has the number
- * of the export's prospects in each block. If `isWhole` is true, the rows keep their custom fields, which may be large. The function first
- * reads with eventual consistency. It then reads rows that are missing or older than the index again, with strong consistency.
+ * of the export's prospects in each block. If `isWhole` is true, the rows keep their custom fields. Rows that are missing or older than the
+ * index are read again, with strong consistency.
  */
 export function exportRows(
   table: Reads,
@@ -51,7 +48,6 @@ export function exportRows(
   counts: ReadonlyMap<number, number>,
   isWhole = false,
 ): (batch: readonly Wanted[]) => Promise<(ExportRow | undefined)[]> {
-  /** Number of prospects in each block that the export has not read yet. */
   const left = new Map(counts);
   const cache = new VersionedCache<Rows>({ maxBytes: CACHE_BYTES, bytesOf });
 
@@ -161,7 +157,7 @@ function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[], isWhol
   );
 }
 
-/** Removes fields that may be large, and that the file does not contain. */
+/** The file does not contain these fields, which may be large. It has custom fields only if `isWhole` is true. */
 const withoutLargeFields = (prospect: StoredProspect, isWhole: boolean): StoredProspect => ({
   ...prospect,
   customFieldData: isWhole ? prospect.customFieldData : null,

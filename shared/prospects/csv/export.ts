@@ -1,4 +1,4 @@
-/** The CSV export of all matching prospects, in the order of the list. The file is never in memory as a whole. */
+/** The CSV export of all matching prospects, in the order of the list. The file is never completely in memory. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { at } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -21,7 +21,6 @@ export interface Order {
   readonly versions: Float64Array;
 }
 
-/** The data that an export reads once, when it begins. */
 export interface Selection {
   readonly dictionary: Dictionary;
   readonly order: Order;
@@ -73,7 +72,7 @@ export function decodeOrder(bytes: Uint8Array): Order {
   return { ids, versions };
 }
 
-/** A prospect appears as it is when its batch is read. The file lacks prospects that were deleted, or that the caller may no longer see. */
+/** A prospect appears as it is when its batch is read. The file lacks prospects that the caller does not see any more. */
 export async function exportProspects(
   context: ReadContext,
   caller: Caller,
@@ -93,10 +92,7 @@ export interface Piece {
   readonly prospects: number;
 }
 
-/**
- * Yields the text of the prospects from the position `from` on, with the header if `from` is 0. Reads the next batch while the caller
- * writes this one.
- */
+/** Begins at the position `from`, with the header if it is 0. Reads the next batch while the caller writes this one. */
 export async function* exportPieces(
   context: ReadContext,
   caller: Caller,
@@ -105,12 +101,8 @@ export async function* exportPieces(
   from = 0,
 ): AsyncGenerator<Piece> {
   const columns = columnsIn(form);
-  const rowsOf = exportRows(
-    context.table,
-    caller.companyId,
-    countsByBlock(order, from),
-    columns.includes("customFieldData"),
-  );
+  const isWhole = columns.includes("customFieldData");
+  const rowsOf = exportRows(context.table, caller.companyId, countsByBlock(order, from), isWhole);
   const batches = batchesOf(order, from);
   const readNext = (): Promise<(ExportRow | undefined)[]> | undefined => {
     const next = batches.next();

@@ -1,6 +1,6 @@
 /** The format of exported and imported CSV files. The console uses this file too, so it must not use modules of Node.js. */
 
-/** The file cannot be imported at all. The message gives the reason. */
+/** The whole file cannot be imported. */
 export class BadFile extends Error {
   override readonly name = "BadFile";
 }
@@ -25,7 +25,7 @@ export const exportColumns = [
   "createdAt",
 ] as const;
 
-/** All columns that a file may contain. An export has those after `exportColumns` only on request, because its default must not change. */
+/** An export has the columns after `exportColumns` only on request. */
 export const knownColumns = [
   ...exportColumns,
   "sourceId",
@@ -35,7 +35,6 @@ export const knownColumns = [
 ] as const;
 export type Column = (typeof knownColumns)[number];
 
-/** Without options, the file has the first 19 columns and no byte order mark. */
 export interface FileForm {
   readonly columns?: "all" | undefined;
   readonly bom?: boolean | undefined;
@@ -44,7 +43,7 @@ export interface FileForm {
 export const columnsIn = ({ columns }: FileForm): readonly Column[] =>
   columns === "all" ? knownColumns : exportColumns;
 
-/** Ignored by an import, because the service sets these values. An import that matches rows by id also reads the column `id`. */
+/** An import ignores these values, because the service sets them. With `matchBy=id`, it reads `id`. */
 const unread: ReadonlySet<Column> = /* @__PURE__ */ new Set<Column>(["id", "createdBy", "createdAt", "updatedAt"]);
 
 export const importColumns: readonly Column[] = /* @__PURE__ */ knownColumns.filter((column) => !unread.has(column));
@@ -52,12 +51,12 @@ export const importColumns: readonly Column[] = /* @__PURE__ */ knownColumns.fil
 /** A tag cannot contain this character. */
 export const TAG_SEPARATOR = ";";
 
-/** Characters with which a formula may begin. Spreadsheet programs drop line breaks and NUL, and read full-width signs like ASCII signs. */
+/** The beginnings of formulas. Spreadsheet programs drop line breaks and NUL, and read full-width signs like ASCII signs. */
 const FORMULA = "[=+\\-@\\t\\r\\n\\0＝＋－＠]";
 const beginsFormula = new RegExp(`^${FORMULA}`);
-/** A cell that already begins with quotes and a formula gets another quote, so that an import restores it exactly. */
+/** Text of this form gets another quote, so that an import restores it exactly. */
 const isGuarded = new RegExp(`^'+${FORMULA}`);
-/** A plain number or phone number is no formula for a spreadsheet. A quote before it would turn a number into text. */
+/** A number or phone number is no formula for a spreadsheet. A quote before it would turn a number into text. */
 const isPlain = /^(?=.*\d)[\d +\-().]+$/;
 
 /** Puts a quote (the guard) before a cell that a spreadsheet would run as a formula. */
@@ -66,10 +65,7 @@ export const guarded = (text: string): string =>
 
 export const unguarded = (cell: string): string => (isGuarded.test(cell) ? cell.slice(1) : cell);
 
-/**
- * Returns the text of an imported cell, without its guard. A formula such as `="02108"`, with which Excel keeps the zeros, is read as its
- * text. A guarded cell is never such a formula.
- */
+/** Reads a formula such as `="02108"`, with which Excel keeps the zero, as its text. A guarded cell is never such a formula. */
 export function textOf(cell: string): string {
   if (!cell.startsWith('="')) return unguarded(cell);
   const text = /^="(.*)"$/s.exec(cell)?.[1];
@@ -83,15 +79,15 @@ export async function* templateText(): AsyncGenerator<string> {
 
 const delimiters = [",", ";", "\t"] as const;
 
-/** Matches a first line such as `sep=;`, which names the delimiter for Excel. Excel then shows the next line as row 1. */
+/** A first line such as `sep=;` names the delimiter for Excel, which shows the next line as row 1. */
 const separatorLine = /^"?sep=([,;\t])"?(?:\r\n|\n|\r|$)/i;
 
-/** Matches `sep=` with an unsupported delimiter. A line with several cells is a header whose first column begins with `sep=`. */
+/** Names an unsupported delimiter. A line with several cells is a header whose first column begins with `sep=`. */
 const otherSeparatorLine = /^"?sep=([^,;\t\r\n]*)(?:[\r\n]|$)/i;
-/** Maximum number of characters of an unknown delimiter in an error message. */
+/** Maximum characters of an unknown delimiter in an error message. */
 const SHOWN_DELIMITER = 10;
 
-/** Returns the delimiter, and the text without a line such as `sep=;`. Throws BadFile if this line names an unsupported delimiter. */
+/** Returns the delimiter, and the text without a line such as `sep=;`. Throws BadFile if this line names another delimiter. */
 export function beginningOf(text: string): { readonly delimiter: string; readonly rest: string } {
   const [line = "", separator] = separatorLine.exec(text) ?? [];
   const other = separator === undefined ? otherSeparatorLine.exec(text)?.[1] : undefined;

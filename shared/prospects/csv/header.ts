@@ -15,13 +15,13 @@ import {
 import { type Field, synonymOf } from "#shared/prospects/csv/synonyms.ts";
 import { text } from "#shared/schema.ts";
 
-/** The error message names the header, the last part of zod's path. */
+/** The last part of zod's path is the header. */
 const MappedColumn = z.enum(knownColumns, {
   error: ({ input, path }) =>
     `for the header "${String(path?.at(-1))}", there is no column ${JSON.stringify(input)?.slice(0, limits.csvHeader)}. The columns are ${knownColumns.join(", ")}.`,
 });
 
-/** Maps headers of the file to columns of the import. Null means that the import ignores the column with this header. */
+/** Maps headers of the file to columns of the import. The import ignores a header with null. */
 export const Mapping = z.record(text(limits.csvHeader), z.nullable(MappedColumn)).check(
   z.refine((mapping) => Object.keys(mapping).length <= limits.mappedColumns, {
     error: `must name at most ${limits.mappedColumns} columns`,
@@ -40,7 +40,7 @@ export const Mapping = z.record(text(limits.csvHeader), z.nullable(MappedColumn)
 );
 export type Mapping = z.infer<typeof Mapping>;
 
-/** A mapping cannot contain a header of this name, because a JavaScript object loses such a property. */
+/** No mapping can name this header, because a JavaScript object loses such a property. */
 export const UNMAPPABLE = "__proto__";
 
 export const MappingText = z.pipe(
@@ -74,13 +74,13 @@ export interface Header {
   readonly width: number;
   /** The headers without outer blanks. The second header `City` is `City (2)`. */
   readonly titles: readonly string[];
-  /** The positions of each field's headers. If several headers are synonyms of the field, the first of their cells with a value counts. */
+  /** The positions of the headers of a field. The first of the cells at these positions with a value counts. */
   readonly positions: Positions;
-  /** Columns with headers that are synonyms. A faulty value in such a column is left empty, because the row is valid without it. */
+  /** Columns whose headers are synonyms. A faulty value in such a column is left empty. */
   readonly lenient: ReadonlySet<Field>;
-  /** Headers of the columns that the import does not read, at most `limits.ignoredColumns`. Long headers are shortened. */
+  /** Headers that the import does not read, at most `limits.ignoredColumns`. */
   readonly ignored: readonly string[];
-  /** Columns without a header, from 0. A spreadsheet program saves every column that ever contained a value. */
+  /** Columns without a header, from 0. */
   readonly unnamed: readonly number[];
   /** `1,5` is the number 1.5, unless the comma is the delimiter. */
   readonly hasDecimalComma: boolean;
@@ -91,17 +91,14 @@ type Positions = Readonly<Partial<Record<Field, readonly number[]>>>;
 interface Reading {
   readonly mapping?: Mapping | undefined;
   readonly delimiter?: string;
-  /** The column by which rows are matched with existing prospects. The file must contain this column. */
+  /** The column by which rows are matched with existing prospects. */
   readonly keyColumn?: Column | undefined;
 }
 
 /** No column of the file can be read. */
 export class UnknownHeader extends BadFile {}
 
-/**
- * Throws UnknownHeader if no column can be read, and BadFile if a mapping names a column twice, or if the key column or a header of the
- * mapping is missing.
- */
+/** Throws BadFile if the mapping names a column twice, or if the key column or a header of the mapping is missing. */
 export function readHeader(
   cells: readonly string[],
   { mapping = {}, delimiter = ",", keyColumn }: Reading = {},
@@ -140,7 +137,6 @@ export const shortened = (title: string): string => title.slice(0, limits.ignore
 
 const isPartOfName = (field: Field): field is "firstName" | "lastName" => field === "firstName" || field === "lastName";
 
-/** An empty title means that the column has no header. */
 export function titlesOf(cells: readonly string[]): string[] {
   const taken = new Set(cells.map(folded));
   const counts = new Map<string, number>();
@@ -185,7 +181,7 @@ function exactColumns(cells: readonly string[], titles: readonly string[], mappi
   return { exact, mapped };
 }
 
-/** The positions of headers that are synonyms of columns without an exact header. */
+/** Leaves out synonyms of columns that have an exact header. */
 function synonymsIn(cells: readonly string[], exact: Positions, mapped: ReadonlySet<number>): Positions {
   const found: Partial<Record<Field, number[]>> = {};
   const mobile: number[] = [];
@@ -217,14 +213,11 @@ export const textAt = (cells: readonly string[], position: number): string => te
 export const fillsUnnamed = (cells: readonly string[], { unnamed }: Header): boolean =>
   unnamed.some((position) => !isBlank(cellAt(cells, position)));
 
-/** True if the row has a value beyond the cells of the header. The values of such a row are probably in the wrong columns. */
+/** The values of such a row are probably in the wrong columns. */
 export const isTooLong = (cells: readonly string[], { width }: Header): boolean =>
   cells.length > width && cells.slice(width).some((cell) => !isBlank(cell));
 
-/**
- * Returns groups of columns from which a row reads only the first with a value: synonyms of one column, or headers of the whole name beside
- * headers of its parts.
- */
+/** Returns groups of columns of which only the first with a value counts: synonyms, or headers of the whole name and of its parts. */
 function alternativesIn({ positions }: Header): readonly (readonly (readonly number[])[])[] {
   const parts = [...(positions.firstName ?? []), ...(positions.lastName ?? [])];
   return fieldsOf(positions)
@@ -236,7 +229,7 @@ function alternativesIn({ positions }: Header): readonly (readonly (readonly num
     .filter((alternatives) => alternatives.length > 1);
 }
 
-/** Finds the columns that no row has used although they have values, because another column for the same value came first. */
+/** Finds the columns with values that no row has used, because another column for the same value came first. */
 export class LostColumns {
   readonly #header: Header;
   readonly #groups: ReturnType<typeof alternativesIn>;
@@ -264,10 +257,7 @@ export class LostColumns {
   }
 }
 
-/**
- * Reads the cells of a row by column, without guards: quotes that an export puts before text that a spreadsheet would run as a formula. A
- * blank cell, a missing column and a missing cell are empty.
- */
+/** A blank cell, a missing column and a missing cell are empty. */
 export const cellsOf =
   (cells: readonly string[], { positions }: Header): Cell =>
   (column) => {
@@ -289,7 +279,7 @@ function firstValue(cells: readonly string[], positions: readonly number[] = [])
   return "";
 }
 
-/** True if an `essential` column has a value. A row with more cells than the header counts too: its values may be in the wrong columns. */
+/** A row with more cells than the header counts as filled, because its values may be in the wrong columns. */
 export function isFilled(cells: readonly string[], header: Header): boolean {
   const cell = cellsOf(cells, header);
   return isTooLong(cells, header) || essential.some((column) => cell(column) !== "");
@@ -300,7 +290,6 @@ export const nothingFilled = (): BadFile =>
     `No row has a name, phone, e-mail, address or coordinates. The first row must name columns of the import: ${importColumns.join(", ")}.`,
   );
 
-/** Returns the column with this name, without regard to case. */
 export function columnNamed(header: string): Column | undefined {
   const name = header.trim().toLowerCase();
   return knownColumns.find((column) => column.toLowerCase() === name);

@@ -1,4 +1,4 @@
-/** Parses the text of an uploaded CSV file as a stream, with limited memory. */
+/** Parses the text of a CSV file as a stream, with limited memory. */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { CsvError, type Options, type Parser, parse } from "csv-parse";
@@ -8,21 +8,17 @@ import type { FileText } from "#shared/prospects/csv/encoding.ts";
 import { BadFile, beginningOf } from "#shared/prospects/csv/format.ts";
 
 export interface CsvRow {
-  /** The row as a spreadsheet shows it, from 1. Blank rows count, but not line breaks inside a cell or a first line such as `sep=;`. */
+  /** The number that a spreadsheet shows, from 1. Blank rows count, but not a first line such as `sep=;`. */
   readonly row: number;
   readonly cells: readonly string[];
 }
 
 export interface Csv {
   readonly delimiter: string;
-  /**
-   * All rows that are not blank, with the header. Throws BadFile for a quote that does not end, a row that is too long or not CSV, a cell
-   * with an invalid byte, or too many blank rows.
-   */
+  /** All rows that are not blank, with the header. Throws BadFile for a fault of the whole file. */
   readonly rows: AsyncGenerator<CsvRow>;
 }
 
-/** A first line such as `sep=;` names the delimiter. Otherwise the header shows it. */
 export async function openCsv(text: FileText): Promise<Csv> {
   const pieces = text[Symbol.asyncIterator]();
   const { delimiter, rest } = beginningOf(await firstLine(pieces));
@@ -31,7 +27,6 @@ export async function openCsv(text: FileText): Promise<Csv> {
 
 const REPLACEMENT = "\uFFFD";
 
-/** Throws BadFile at the first cell with a byte that is not valid in UTF-8. */
 async function* validRows(text: FileText, rows: AsyncIterable<CsvRow>): AsyncGenerator<CsvRow> {
   let header: readonly string[] | undefined;
   let replacements = 0;
@@ -56,7 +51,7 @@ function invalidByte(row: number, header = "", position: number): BadFile {
   return new BadFile(`Row ${row} has a byte in ${column} that is not valid in UTF-8. Save the file as CSV UTF-8.`);
 }
 
-/** Skips lines with only separators, which a spreadsheet program writes for rows that once contained values. */
+/** A spreadsheet program writes lines with only separators for rows that have had values. */
 async function* filledRows(rows: AsyncIterable<string[]>): AsyncGenerator<CsvRow> {
   let row = 0;
   let blank = 0;
@@ -102,8 +97,8 @@ interface ParserState {
 }
 
 /**
- * Makes the parser expect the width that each row has. Even with `relax_column_count`, csv-parse otherwise creates an error with a stack
- * for each row of another width. A file full of such rows would take 20 times longer than other files, and time out.
+ * Makes the parser expect the width that each row has. Even with `relax_column_count`, csv-parse creates an error with a stack for each row
+ * of another width. A file full of such rows would take 20 times as long, and time out.
  */
 function acceptingAnyWidth(parser: Parser): Parser {
   const state: ParserState = Reflect.get(parser, "state");
@@ -111,7 +106,7 @@ function acceptingAnyWidth(parser: Parser): Parser {
   return parser;
 }
 
-/** Throws BadFile if a row is too long, because the parser keeps a row in memory until it ends. */
+/** The parser keeps a row in memory until it ends, so a row that is too long is refused. */
 async function* bounded(beginning: string, pieces: AsyncIterator<string>, parser: Parser): AsyncGenerator<string> {
   let records = 0;
   let pending = 0;
@@ -128,7 +123,7 @@ async function* bounded(beginning: string, pieces: AsyncIterator<string>, parser
   }
 }
 
-/** Returns the beginning of the file, at least to the end of the first line with text. This line shows the delimiter. */
+/** Returns the beginning of the file, at least to the end of the first line with text. */
 async function firstLine(pieces: AsyncIterator<string>): Promise<string> {
   let text = "";
   while (!text.trimStart().includes("\n") && text.length <= limits.csvRow) {

@@ -2,12 +2,11 @@
 import { folded } from "#shared/caseless.ts";
 import type { Column } from "#shared/prospects/csv/format.ts";
 
-/** A column, or a part of the name. */
 export type Field = Column | "firstName" | "lastName";
 
 /**
- * `Owner` is no synonym of `assignedTo`, because it means the owner of the home. Tags and notes have no synonyms, because a new tag or note
- * could exceed a limit. The row would then fail, although it would be imported if the header were ignored.
+ * `Owner` is no synonym of `assignedTo`, because it means the owner of the home. Tags and notes have no synonyms: a row must not fail by a
+ * synonym, and a new tag or note may exceed a limit.
  */
 export const synonyms: readonly (readonly [Field, readonly string[]])[] = [
   ["name", ["Full Name", "Contact Name", "Customer Name", "Lead Name", "Prospect Name"]],

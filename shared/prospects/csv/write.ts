@@ -8,7 +8,6 @@ const options = {
   quoted_match: /[\r\n]/,
 } as const;
 
-/** Each row ends with a line break. */
 export const csvText = (rows: readonly (readonly string[])[]): string =>
   rows.length === 0
     ? ""
