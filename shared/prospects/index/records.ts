@@ -21,7 +21,7 @@ async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRec
   const underWay: Promise<SomeRecords>[] = [];
   for (const block of await publishedBlocks(table, keys.prospectRanges(companyId))) {
     const read = readBlock(table, companyId, block);
-    // An unhandled rejection would end the process before the read is awaited below, which still throws.
+    // An unhandled rejection would end the process. The `await` below still throws.
     read.catch(() => undefined);
     underWay.push(read);
     const first = underWay.length < PARALLEL ? undefined : underWay.shift();

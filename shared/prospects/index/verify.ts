@@ -15,7 +15,7 @@ import type { Table } from "#shared/db/table.ts";
 /** How often differing records are compared again. */
 const RETRIES = 3;
 const PAUSE_MS = 1_000;
-/** Maximum number of records that are compared again. The first faults are enough to find the cause. */
+/** The first faults are enough to find the cause. */
 const MOST_COMPARED_AGAIN = 10_000;
 
 export interface VerifyOptions {
@@ -89,7 +89,7 @@ async function compareAll(
   return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Map() };
 }
 
-/** Removes a record with the expected fingerprint from `seen`. The records that remain at the end differ from their rows or have no row. */
+/** The records that remain in `seen` at the end differ from their rows or have no row. */
 function removeIfEqual(seen: Map<number, Fingerprint>, key: number, expected: Fingerprint): boolean {
   const entry = seen.get(key);
   const isEqual = entry !== undefined && entry.hash === expected.hash && isDatedAs(entry, expected);
@@ -104,7 +104,7 @@ interface NextComparison {
   readonly faults: string[];
 }
 
-/** Reads the rows before and after the index. If a row is equal in both reads, the index must have the same content. */
+/** Reads the rows before and after the index. If a row is equal in both reads, the index must be equal too. */
 async function compareAgain(
   table: Table,
   records: Records,
@@ -145,7 +145,7 @@ const rowsIn = ({ prospects, notes }: SomeRecords): ReadonlyMap<number, RowState
     }),
   );
 
-/** Returns "fine", "being written" if the row has changed during the comparison, or the end of a sentence that describes the fault. */
+/** Returns "fine", "being written" if the row has changed meanwhile, or the end of a sentence that describes the fault. */
 function faultOf(
   before: RowState,
   after: RowState,
@@ -166,10 +166,10 @@ function faultOf(
   return isDatedAs(entry, after) ? "fine" : "has another time of its last change in the index than in its row";
 }
 
-/** The key of a prospect is its id, and the key of a note the negative of its id, so that one map contains both. */
+/** The key of a note is negative, so that one map can contain prospects and notes. */
 const keyOf = (record: IndexEntry | NoteText): number => ("noteId" in record ? -record.noteId : record.id);
 
-/** The keys of differing records, each with the id of its prospect. */
+/** The ids of the prospects of differing records, by the key of the record. */
 type Mismatches = ReadonlyMap<number, number>;
 
 /** A million fingerprints need about 200 MB, less than the records. */
@@ -198,14 +198,13 @@ function fingerprintOf(record: IndexEntry | NoteText): Fingerprint {
 /** The fields are sorted, so that equal records have equal JSON. */
 const canonical = (record: object): string => JSON.stringify(Object.entries(record).sort());
 
-/** Collects fingerprints of all records in the index, or only of the records in `only`. */
 class IndexedRecords implements RecordVisitor {
   readonly records = new Map<number, Fingerprint>();
-  /** Records that occur more than once, with the number of occurrences. */
+  /** The number of occurrences of records that occur more than once. */
   readonly repeated = new Map<number, number>();
   readonly #only: ReadonlySet<number> | undefined;
 
-  /** The prospects of the notes in `only` are collected too, because `dropNotesWithoutProspect` needs them. */
+  /** Also collects the prospects of the notes in `only`, because `dropNotesWithoutProspect` needs them. */
   constructor(only?: Mismatches) {
     this.#only = only && new Set([...only.keys(), ...only.values()]);
   }

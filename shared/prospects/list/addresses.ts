@@ -15,19 +15,19 @@ import { findProspects } from "#shared/prospects/find.ts";
 import { publishedBlocks } from "#shared/prospects/read.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
 
-/** Number of blocks that a request reads together at first. Four full blocks contain a page of `limits.pageSizeMax` addresses. */
+/** Four full blocks contain a page of `limits.pageSizeMax` addresses. */
 const BLOCKS_AT_ONCE = 4;
 const MOST_BLOCKS_AT_ONCE = 32;
 
 export interface AddressPage {
   readonly addresses: readonly Address[];
-  /** The last id that was checked. Undefined if there are no more addresses. */
+  /** The last checked id. Undefined if there are no more addresses. */
   readonly after: number | undefined;
 }
 
 /**
- * Reads the blocks of ids that the company has reserved for addresses, because the table has no list of addresses. For a user who sees few
- * addresses, one request reads a limited number of blocks, and the page may be short.
+ * Reads the blocks of ids that the company has reserved for addresses, because the table has no list of addresses. The page of a user who
+ * sees few of them may be short, because a request reads a limited number of blocks.
  */
 export async function listAddresses(
   context: ReadContext,
@@ -60,10 +60,7 @@ export async function listAddresses(
 const lastOf = (block: number | undefined): number | undefined =>
   block === undefined ? undefined : (block + 1) * IDS_PER_PARTITION - 1;
 
-/**
- * The index has the assignees of most holders, so their rows need not be read. A holder that the index lacks is deleted or still being
- * written, so its row is read.
- */
+/** The index has the assignees of holders. A holder that the index lacks is deleted or being written, so its row is read. */
 async function visibleOf(
   context: ReadContext,
   caller: Caller,
@@ -86,7 +83,7 @@ async function visibleOf(
   return found.filter((address) => allowsAddress(caller, holdersOf(address)));
 }
 
-/** If an imported address is in the packed row and in a separate row, the separate row is newer. */
+/** If an address is in the packed row and in a row of its own, the latter is newer. */
 async function readBlock(table: Reads, companyId: number, block: number): Promise<StoredAddress[]> {
   const addresses = new Map<number, StoredAddress>();
   const packs: Item[] = [];

@@ -1,6 +1,6 @@
 /**
- * Finds the prospect that has a given key, for example its id in another system, or creates it. At most one of several concurrent calls
- * creates it, and the others find it, if their users see the same prospects.
+ * Finds the prospect with a given key, for example its id in another system, or creates it. Of concurrent calls by users who see the same
+ * prospects, one creates it, and the others find it.
  */
 import { hash } from "node:crypto";
 import * as z from "zod/mini";
@@ -51,7 +51,7 @@ type FindOrMakeQuery = z.infer<typeof FindOrMakeQuery>;
   },
 }));
 
-/** Marks an answer for `isFound`. The response lacks the mark, because the schema of the response does not contain this field. */
+/** The schema of the response removes the mark. */
 const marked = (prospect: Prospect): Prospect & { isFound: true } => ({ ...prospect, isFound: true });
 
 export const isFound = (answer: unknown): boolean =>
@@ -83,8 +83,7 @@ export async function findOrMake(
   return {
     ...made,
     writes: [...made.writes, claim.write(made.answer.id)],
-    // If the write of the claim fails, another call has created a prospect for the key. The verb is then called again, and its search finds
-    // this prospect.
+    // If the write of the claim fails, another call has created a prospect for the key, which the next call of the verb finds.
     refused: (failed) =>
       failedAt(failed, made.writes.length) === undefined ? made.refused?.(failed) : Promise.reject(failed),
   };
@@ -101,7 +100,7 @@ async function byClientRecord(
   const id = (await findClientRecords(context, caller, new Set([key]))).get(key);
   if (id === undefined) {
     const made = await createProspect(context, caller, input);
-    // If a concurrent call has used the id, the next look-up finds its prospect.
+    // If a concurrent call has used the id, the next call of the verb finds its prospect.
     const refused = (failed: ConditionFailed) =>
       prospectInTheWay(failed) === undefined ? made.refused?.(failed) : Promise.reject(failed);
     return { ...made, refused };
@@ -112,7 +111,7 @@ async function byClientRecord(
   throw clientRecordInUse();
 }
 
-/** `clientRecordId` and `sourceCreatedAt` never change, so those of the request are ignored. */
+/** `clientRecordId` and `sourceCreatedAt` never change. */
 async function changeFound(
   context: ApiContext,
   caller: Caller,
@@ -124,7 +123,7 @@ async function changeFound(
   return { ...plan, answer: marked(plan.answer) };
 }
 
-/** Throws `validation_failed` if the caller would not see the new prospect: each repetition of the request would create another one. */
+/** If the caller did not see the new prospect, each repetition of the request would create another one. */
 function requireSight(caller: Caller, { assignedToUserId }: NewProspect): void {
   const sight = visibleAssignee(caller);
   if (sight === undefined || assignedToUserId == null || assignedToUserId === sight) return;
@@ -133,7 +132,7 @@ function requireSight(caller: Caller, { assignedToUserId }: NewProspect): void {
   throw invalid(`assignedToUserId: ${message}.`, fault);
 }
 
-/** Undefined if the caller does not see the prospect, or it has another key. */
+/** Undefined if the caller does not see the prospect, or if it has another key now. */
 async function readFound(
   context: ApiContext,
   caller: Caller,
@@ -144,7 +143,7 @@ async function readFound(
   return prospect !== undefined && keyOf(by, prospect) === key ? prospect : undefined;
 }
 
-/** Throws ConditionFailed, so that the verb is called again, if the row is not visible yet. Rows of deleted prospects stay. */
+/** If the row is not visible yet, throws ConditionFailed, so that the verb is called again. Rows of deleted prospects stay. */
 async function requireRow({ table }: ApiContext, { companyId }: Caller, id: number): Promise<void> {
   if ((await table.get(keys.prospect(companyId, id))) === undefined) throw new ConditionFailed([]);
 }
@@ -155,10 +154,10 @@ interface Wanted {
   readonly key: string;
 }
 
-/** Number of prospects in one read of the index. A search for an e-mail address also finds longer addresses, and notes that contain it. */
+/** A search for an e-mail address also finds longer addresses, and notes that contain it, so there may be several pages. */
 const PAGE = 100;
 
-/** Returns the prospects with this key that the caller sees, newest first, but not more than the error of `severalMatch` shows. */
+/** Returns the prospects with this key, newest first, but not more than the error of `severalMatch` shows. */
 async function matchesOf(context: ApiContext, caller: Caller, { by, key }: Wanted): Promise<Prospect[]> {
   const filter =
     by === "sourceId"
@@ -182,14 +181,11 @@ export const StoredMatchClaim = z.object({ type: z.literal("matchClaim"), prospe
 
 interface Claim {
   readonly prospectId: number | undefined;
-  /** Belongs to the transaction that creates the prospect. Fails if another call has created one for this key since the claim was read. */
+  /** Fails if another call has created a prospect for this key since the claim was read. */
   readonly write: (prospectId: number) => Write;
 }
 
-/**
- * Call it before the search. Callers who see different prospects have different rows, so that no answer depends on prospects that the
- * caller does not see.
- */
+/** Call it before the search. Each rep has a row, and all other users have one, so that no answer depends on hidden prospects. */
 async function readClaim({ table, clock }: ApiContext, caller: Caller, { by, key }: Wanted): Promise<Claim> {
   const digest = hash("sha256", `${by} ${key}`, "base64url");
   const row = keys.matchClaim(caller.companyId, visibleAssignee(caller), digest);
@@ -206,10 +202,7 @@ async function readClaim({ table, clock }: ApiContext, caller: Caller, { by, key
 /** Longer than any request and its repetitions. */
 const CLAIM_MS = 24 * 3_600_000;
 
-/**
- * Returns the prospect of the claim if it still has the key and the caller sees it. A Query is not isolated from a transaction, so a search
- * may miss a prospect whose claim is already visible.
- */
+/** A Query is not isolated from a transaction, so a search may miss a prospect whose claim is already visible. */
 async function claimed(
   context: ApiContext,
   caller: Caller,

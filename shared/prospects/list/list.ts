@@ -67,7 +67,7 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
   },
 }));
 
-/** Maximum number of reads of the index for one page. The index is read again if a row of the page was written after the read. */
+/** Maximum reads of the index for one page. The index is read again if a row of the page was written after the read. */
 const SNAPSHOTS = 10;
 /**
  * The first pages accept a row only in the version of the index. Later ones also accept a newer row that still belongs to the list.
@@ -75,10 +75,7 @@ const SNAPSHOTS = 10;
  */
 const EXACT_SNAPSHOTS = 2;
 
-/**
- * Makes two round trips, for the index and for the rows of the page. Repeats them if a row is newer than the index. Throws TableBusy after
- * `SNAPSHOTS` times.
- */
+/** Reads the index, and then the rows of the page. Throws TableBusy if the rows keep changing. */
 export async function listProspects<Current = never>(
   context: ReadContext,
   caller: Caller,
@@ -102,7 +99,7 @@ export async function listProspects<Current = never>(
     if (isStale(rows)) continue;
     const now = context.clock.now();
     const upcoming = await Promise.all(rows.map((row) => nextAppointment(context.table, row, now)));
-    // Uses the versions of the shown rows, because a row may be newer than the index.
+    // A shown row may be newer than the index.
     validator.tag(fingerprintOf(rows), validUntil(upcoming));
     const items = rows.map((row, i) => listed(presentProspect(row, upcoming[i], names), refs[i]));
     return { items, total: matches.total, page, pageSize };
@@ -110,7 +107,7 @@ export async function listProspects<Current = never>(
   throw new TableBusy(`the page of company ${companyId} keeps changing`);
 }
 
-/** Returns true if the row still has the distance by which the index has sorted it. Without `near`, it always returns true. */
+/** True if the row still has the distance by which the index has sorted it. */
 const isAsFar = ({ lat, lng }: ListedRow, { distanceMeters }: ProspectRef, { near }: Criteria): boolean =>
   near === undefined || (lat !== null && lng !== null && metersBetween(near, lat, lng) === distanceMeters);
 
@@ -120,7 +117,7 @@ const listed = (prospect: Prospect, { distanceMeters }: Pick<ProspectRef, "dista
 type Versioned = Pick<ListedRow, "id" | "version">;
 const versionOf = ({ id, version }: Versioned): number[] => [id, version];
 
-/** The earliest start of these appointments. Afterwards the response differs even without a write. Undefined if there are none. */
+/** The earliest start of these appointments. Afterwards the response differs even without a write. */
 function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): number | undefined {
   const starts = upcoming.flatMap((appointment) =>
     appointment === undefined ? [] : [Date.parse(appointment.startAt)],
@@ -128,10 +125,7 @@ function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): numbe
   return starts.length === 0 ? undefined : Math.min(...starts);
 }
 
-/**
- * True if the row still passes the filters, without a search in notes, and the dictionary contains its status, assignee and tags. If false,
- * the list reads the index and the dictionary again.
- */
+/** True if the row passes the filters, without a search in notes, and the dictionary contains its status, assignee and tags. */
 function belongs(row: ListedRow, criteria: Criteria, { statuses, tags, users }: Dictionary): boolean {
   const { statusId, assignedToUserId, tagIds } = row;
   const isNamed =

@@ -2,17 +2,12 @@
 import { doubleAt } from "#shared/at.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 
-/**
- * A hash of pairs of numbers that does not depend on the order of the pairs. Each pair is hashed to four words of 32 bits, and the result
- * is the sum of these hashes. Two different sets of pairs have the same result with a probability of about 2^-128. A pair takes about 10
- * ns.
- */
+/** The sum of the hashes of pairs of numbers, as four words of 32 bits. Different sets have the same sum with a probability of 2^-128. */
 export class MultisetDigest {
   readonly #sums = new Int32Array(4);
 
-  /** Adds a pair. Both numbers must be integers from 0 to 2^53. */
+  /** Both numbers must be integers from 0 to 2^53. */
   add(a: number, b: number): void {
-    // Both numbers are divided into halves of 32 bits. The four words use different seeds, so that they are independent of each other.
     const [low, high] = [a | 0, (a / WORD) | 0];
     const [low2, high2] = [b | 0, (b / WORD) | 0];
     for (let lane = 0; lane < LANES.length; lane++) {
@@ -31,9 +26,10 @@ export class MultisetDigest {
 }
 
 const WORD = 2 ** 32;
+/** The seeds of the four words. */
 const LANES = [0x9e3779b9, 0x85ebca6b, 0xc2b2ae35, 0x27d4eb2f] as const;
 
-/** The last steps of MurmurHash3. Each changed bit of the input changes about half of the bits of the result. */
+/** The last steps of MurmurHash3. */
 function mixed(word: number): number {
   let h = word;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
@@ -42,9 +38,8 @@ function mixed(word: number): number {
 }
 
 /**
- * Returns numbers for the ETag of map pins and map tiles. They depend on the ids and versions of all matches, but not on the order of the
- * matches. The order changes when new entries of the search index are merged into its segments, and the ETag must then stay the same. A
- * SHA-256 hash would need sorted matches, and the sorting alone would take longer than writing the map pins.
+ * Returns numbers for the ETag of map pins and tiles. They depend on the ids and versions of all matches, but not on their order, which
+ * changes with a flush. A SHA-256 hash would need sorted matches, and sorting would take longer than writing the pins.
  */
 export function digestOf({ segments, unflushed, total }: Pick<Matches, "segments" | "unflushed" | "total">): number[] {
   const digest = new MultisetDigest();

@@ -1,4 +1,4 @@
-/** Reads the rows of one page of prospects at low cost, from memory or with a Query over a range of ids where possible. */
+/** Reads the rows of a page of prospects, from memory or with a Query over a range of ids where possible. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { cachePerTable, VersionedCache } from "#shared/cache.ts";
 import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
@@ -12,12 +12,12 @@ import { type ListedRow, pageProspect } from "#shared/prospects/stored.ts";
 
 /** Estimated bytes of a row in a Query. Rows have 600 to 900 bytes. */
 const BYTES_PER_PROSPECT = 1_024;
-/** Bytes that an eventually consistent Query reads for half a read unit. A row that is read alone needs half a unit, too. */
+/** Bytes that an eventually consistent Query reads for half a read unit, which is the price of a row that is read alone. */
 const BYTES_PER_HALF_UNIT = 4_096;
-/** A Query is an additional request. It must save at least this number of half read units. */
+/** A Query is a further request, so it must save at least this number of half units. */
 const WORTH_A_REQUEST = 2;
 
-/** Reads only these attributes. The type and the company are known, and the SDK needs processor time for each attribute. */
+/** The type and the company are known, and the SDK needs processor time for each attribute. */
 const read = { type: "prospect", fields: ["id", "assignedToUserId", "version", "deletedAt", "fields"] } as const;
 
 const keysOf = (companyId: number, refs: readonly RowRef[]) => refs.map(({ id }) => keys.prospect(companyId, id));
@@ -42,21 +42,21 @@ export async function pageRows(
   return rows;
 }
 
-/** The row of a transaction may become visible after its index entry, so several strongly consistent reads may be needed. */
+/** A row may become visible after the index entry of the same transaction, so several strongly consistent reads may be needed. */
 const STRONG_READS = 8;
 
 type RowRef = Pick<ProspectRef, "id" | "version">;
 
 interface WantedRows {
-  /** Rows of at least these versions. */
+  /** The rows must have at least these versions. */
   readonly refs?: readonly RowRef[];
-  /** Ids of further prospects, whose rows must be current. The result lacks a prospect without a row. */
+  /** Prospects whose rows must be current. The result lacks a prospect without a row. */
   readonly current?: ReadonlySet<number>;
-  /** Ids of further prospects, whose rows may be outdated by less than a second. */
+  /** Prospects whose rows may be outdated by less than a second. */
   readonly recent?: ReadonlySet<number>;
 }
 
-/** Returns the rows by id. Throws TableBusy if a row is older than in `refs` even after `STRONG_READS` reads. */
+/** Throws TableBusy if a row is older than in `refs` even after `STRONG_READS` reads. */
 export async function rowsAtLeast(
   table: Reads,
   companyId: number,
@@ -90,7 +90,7 @@ function rowsInMemory(table: Reads, companyId: number, namesVersion: number) {
       found.set(row.id, row);
       recent.set(row.id, row.version, { row, textBytes: String(item.fields).length });
     },
-    /** Returns false if the row is not in memory in this version or a later one. */
+    /** False if the row is not in memory in this version or a later one. */
     recall({ id, version }: RowRef): boolean {
       const kept = recent.get(id);
       if (kept === undefined || kept.version < version) return false;
@@ -133,9 +133,9 @@ async function readSpan(
   for await (const item of table.query({ ...span, ...read, consistency })) keep(item);
 }
 
-/** Maximum memory for the prospects of one company. It is enough for about 1 000 prospects, which are 20 pages of 50. */
+/** Maximum memory for the prospects of one company, enough for about 1 000 prospects. */
 export const COMPANY_BYTES = 2 * 1024 * 1024;
-/** Maximum memory for all companies. Beyond it, the company that was listed least recently loses its prospects first. */
+/** Maximum memory for all companies. */
 export const TOTAL_BYTES = 12 * COMPANY_BYTES;
 /** Estimated memory of a prospect without its strings. */
 const BYTES_PER_ROW = 1_000;
@@ -150,12 +150,10 @@ export interface RecentRow {
   readonly textBytes: number;
 }
 
-/** The rows of a company, by id and in the version of each row. */
 type RecentRows = VersionedCache<RecentRow>;
 
 const companies = cachePerTable<RecentRows>({
-  // The cache measures its values before the present request adds rows to one of them. The limit therefore leaves room for the rows of one
-  // company.
+  // The cache measures its values before the request adds rows to one of them, so the limit leaves room for the rows of one company.
   maxBytes: TOTAL_BYTES - COMPANY_BYTES,
   bytesOf: ({ bytes }) => bytes,
   grows: true,
@@ -164,7 +162,7 @@ const companies = cachePerTable<RecentRows>({
 const newRows = (): RecentRows =>
   new VersionedCache({ maxBytes: COMPANY_BYTES, bytesOf: ({ textBytes }) => keptBytes(textBytes) });
 
-/** `namesVersion` is the version of the company's statuses, tags and users. A new version empties the memory of the company. */
+/** `namesVersion` is the version of the dictionary. A new version empties the memory of the company. */
 export function recentRows(table: object, companyId: number, namesVersion: number): RecentRows {
   const known = companies(table).get(companyId);
   if (known?.version !== namesVersion) companies(table).delete(companyId);
