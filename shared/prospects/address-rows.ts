@@ -1,6 +1,6 @@
 /**
  * The stored rows of addresses. An import packs its addresses into one compressed row for each block of 128 ids. An address that changes
- * later gets a separate row, which is then read instead.
+ * later gets a row of its own, which replaces the packed form.
  */
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
@@ -15,17 +15,17 @@ import { Id, Timestamp } from "#shared/schema.ts";
 export const StoredAddress = z.extend(Address, {
   type: z.literal("address"),
   companyId: Id,
-  /** Increases with each change. A write that connects a prospect with the address fails if the version has changed since the read. */
+  /** Increases with each change of the address. */
   version: z.int(),
-  /** The holders: prospects with a copy of the address. Readers check each one, because it may be deleted, or have another address now. */
+  /** The holders: prospects with a copy of the address. A holder may be deleted, or have another address now. */
   prospectIds: z.optional(z.set(Id)),
-  /** Increases with each change of `prospectIds`, so that a concurrent change of the address fails, and is repeated. */
+  /** Increases with each change of `prospectIds`. */
   links: z.int(),
   /** True while a change of the address is not yet written to all holders. */
   isSpreading: z.optional(z.boolean()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  /** True if the address was read from a packed row. This field is not stored. */
+  /** Not stored. */
   isPacked: z.optional(z.literal(true)),
 });
 export type StoredAddress = z.infer<typeof StoredAddress>;
@@ -68,7 +68,7 @@ export function packAddresses(
   });
 }
 
-/** Returns the addresses in the form of separate rows, and the id of the import. */
+/** Returns the addresses in the form of rows of their own. */
 export function unpackAddresses(item: Item): { importId: string; addresses: StoredAddress[] } {
   const { companyId, importId, createdAt, bytes } = AddressPack.parse(item);
   const addresses = unpacked(z.array(PackedAddressFields), bytes).map(

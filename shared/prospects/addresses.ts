@@ -1,7 +1,7 @@
 /**
  * Creates, finds and changes addresses, and connects prospects with them. The row of an address lists its holders, the prospects with a
- * copy of the address. A user who may not see all prospects sees an address without holders, or with an assigned holder. Deleted holders
- * are ignored, unless all are deleted.
+ * copy of the address. A rep sees an address without holders, or with a holder that is assigned to the rep. Deleted holders count only if
+ * all holders are deleted.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
@@ -22,7 +22,7 @@ import { isInScope, isPublished, isVisible } from "#shared/prospects/read.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 
-/** `prospectId` is the first holder, if there is one. */
+/** `prospectId` is the first holder. */
 export function newAddressWrite(companyId: number, address: Address, now: string, prospectId?: number): Write {
   const stored: StoredAddress = {
     ...address,
@@ -37,10 +37,7 @@ export function newAddressWrite(companyId: number, address: Address, now: string
   return { put: { ...keys.address(companyId, address.id), ...stored }, when: absent };
 }
 
-/**
- * Adds a holder, in the transaction that writes the prospect's copy. The write fails if the address has changed since `stored` was read.
- * Throws `conflict` if the address already has `limits.prospectsPerAddress` holders.
- */
+/** Adds a holder. Fails if the address has changed since `stored` was read. Throws `conflict` if it has too many holders. */
 export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   const { companyId, id, version, links, prospectIds } = stored;
   if (prospectIds !== undefined && prospectIds.size >= limits.prospectsPerAddress && !prospectIds.has(prospectId)) {
@@ -56,10 +53,7 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/**
- * Removes a holder, in the transaction that removes the prospect's copy. The change of `links` makes a concurrent change of the address
- * fail, and the address is then changed again.
- */
+/** Removes a holder. The change of `links` makes a concurrent change of the address fail, which is then repeated. */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;
   // The removed prospect is the only holder of a packed address.
@@ -71,7 +65,7 @@ export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/** Writes the first separate row of an imported address. The write fails if a concurrent write has created this row. */
+/** Writes the first row of its own for an imported address. Fails if a concurrent request has written this row. */
 function firstRow({ isPacked: _, ...address }: StoredAddress): Write {
   return { put: { ...keys.address(address.companyId, address.id), ...address }, when: absent };
 }
@@ -101,7 +95,6 @@ export async function getAddress(context: ApiContext, caller: Caller, id: number
   return presentAddress(stored);
 }
 
-/** Undefined if the address does not exist or the caller may not see it. */
 export async function findVisibleAddress(
   context: ApiContext,
   caller: Caller,
@@ -116,10 +109,7 @@ export async function findVisibleAddress(
 
 type Held = Pick<StoredAddress, "companyId" | "id" | "prospectIds">;
 
-/**
- * Gives a missing address the holder 0, which does not exist, so that the service reads a holder as for a hidden address. Otherwise, the
- * number of reads would show whether the address exists.
- */
+/** A missing address gets a holder that does not exist. Otherwise, the number of reads would show that there is no hidden address. */
 const nobodys = (companyId: number, id: number): Held => ({ companyId, id, prospectIds: new Set([0]) });
 
 export async function createAddress(context: ApiContext, companyId: number, input: NewAddress): Promise<Plan<Address>> {
@@ -151,10 +141,9 @@ async function holdersOf(table: Table, { companyId, id, prospectIds = new Set() 
 }
 
 /**
- * Changes an address and all its copies. Throws `not_found` if the address does not exist, or if the caller may not see it or one of its
- * holders that are not deleted. If there are more than `limits.prospectsChangedAtOnce` copies, all of them change in later transactions,
- * and the row has the mark `isSpreading` until then. After an interruption, the next PATCH, even an empty one, changes the remaining
- * copies.
+ * Changes an address and all its copies. Throws `not_found` if the caller does not see the address and all its holders that are not
+ * deleted. More than `limits.prospectsChangedAtOnce` copies change in later transactions, and until then the row has the mark
+ * `isSpreading`. After an interruption, the next PATCH, even an empty one, changes the remaining copies.
  */
 export async function updateAddress(
   context: ApiContext,
@@ -181,10 +170,7 @@ export async function updateAddress(
   return { writes: [write, ...copies], answer: address, ...(isSpreading && { after }) };
 }
 
-/**
- * The new row lists only the holders that are not deleted. If all holders are deleted, the row lists one for each assignee, because the
- * assignees decide who may see the address.
- */
+/** If all holders are deleted, the new row lists one for each assignee, because the assignees decide who may see the address. */
 function addressWrite(
   stored: StoredAddress,
   next: Address,
@@ -212,7 +198,7 @@ async function spreadAll(context: ApiContext, caller: Caller, id: number): Promi
   while (isLeft) isLeft = await optimistic(() => spread(context, caller, id));
 }
 
-/** Changes outdated copies, or removes `isSpreading` if there are none. Returns true if another call is needed. */
+/** Changes outdated copies, or removes the mark if there are none. Returns true if another call is needed. */
 async function spread(context: ApiContext, caller: Caller, id: number): Promise<boolean> {
   const stored = await findAddress(context, caller.companyId, id);
   if (stored === undefined) throw notFound("address");
@@ -233,7 +219,7 @@ async function spread(context: ApiContext, caller: Caller, id: number): Promise<
   return true;
 }
 
-/** The condition that the address and its holders have not changed since `stored` was read. */
+/** Neither the address nor its holders have changed since the read. */
 const unchanged = ({ version, links }: StoredAddress) => all(equals("version", version), equals("links", links));
 
 function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, now: string): Write[] {
@@ -241,7 +227,7 @@ function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, 
   return replaceProspect(prospect, { ...prospect, ...moved, address });
 }
 
-/** `formattedAddress` is computed again if the patch sets it to null, or if it was computed before. A value from a client stays. */
+/** A computed `formattedAddress` is computed again. One from a client stays, unless the patch sets it to null. */
 function patched(current: Address, patch: AddressPatch): Address {
   const withoutText = { ...current, formattedAddress: null };
   const wasComputed = isDeepStrictEqual(current, addressFrom(current.id, withoutText));

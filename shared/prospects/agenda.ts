@@ -1,8 +1,7 @@
 /**
  * The upcoming appointments of a prospect, for lists, and its agenda, for the calendar of a user who sees only assigned prospects. The
- * prospect's row, with copies of the next appointments, and the agenda change in one transaction, so they always agree. The key of an
- * agenda contains a time that never decreases while the agenda exists. If the agenda gets a new key during a Query in key order, the Query
- * may therefore return it twice, but cannot miss it.
+ * prospect's row, with copies of the next appointments, and the agenda change in one transaction. The key of an agenda contains a time that
+ * never decreases. A Query in the order of the keys, during which the key changes, may return the agenda twice, but cannot miss it.
  */
 import * as z from "zod/mini";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
@@ -28,7 +27,6 @@ interface Agenda {
   readonly entries: readonly AgendaEntry[];
 }
 
-/** The place of an appointment in the table. */
 interface Placed {
   readonly id: number;
   readonly prospectId: number;
@@ -46,7 +44,6 @@ export function agendaOf(item: Item): Agenda {
   return { prospectId, entries };
 }
 
-/** Encodes an appointment in about ten bytes. */
 function encoded(entries: readonly AgendaEntry[]): Uint8Array {
   const into = new ByteWriter();
   for (const { id, startMs, isScheduled } of entries) {
@@ -57,10 +54,7 @@ function encoded(entries: readonly AgendaEntry[]): Uint8Array {
   return into.finish();
 }
 
-/**
- * Returns the entries of all agendas of an assignee, or of the unassigned prospects if `userId` is null. The result may lack an agenda
- * whose last appointment starts before the time `from`.
- */
+/** Reads the agendas of a user, or those of unassigned prospects (null). May miss an agenda whose last appointment starts before `from`. */
 export async function agendaEntries(
   table: Reads,
   companyId: number,
@@ -75,7 +69,7 @@ export async function agendaEntries(
   return [...found.values()];
 }
 
-/** Returns the appointments that still exist, in no particular order. */
+/** Returns the appointments that still exist, in no order. */
 export async function appointmentsAt(
   table: Reads,
   companyId: number,
@@ -87,9 +81,7 @@ export async function appointmentsAt(
 
 type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "agendaUntil">;
 
-export type WithAppointments = Pick<StoredProspect, "companyId" | "id" | "upcoming" | "later">;
-
-/** Returns undefined if the agenda has got another key since the prospect's row was read. */
+/** Undefined if the agenda has got another key since the prospect's row was read. */
 async function readAgenda(table: Reads, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
   const { companyId, id, assignedToUserId, agendaUntil } = prospect;
   if (agendaUntil === undefined) return [];
@@ -107,17 +99,13 @@ export function agendaAfter(
   return after === undefined ? others : [...others, agendaEntry({ ...after, id })];
 }
 
-export const agendaEntry = ({
-  id,
-  startAt,
-  status,
-}: Pick<StoredAppointment, "id" | "startAt" | "status">): AgendaEntry => ({
-  id,
-  startMs: Date.parse(startAt),
-  isScheduled: status === "scheduled",
-});
+type Timed = Pick<StoredAppointment, "id" | "startAt" | "status">;
 
-/** Returns the latest start of an appointment, but never a time earlier than `before`. Returns undefined without appointments. */
+export const agendaEntry = ({ id, startAt, status }: Timed): AgendaEntry => {
+  return { id, startMs: Date.parse(startAt), isScheduled: status === "scheduled" };
+};
+
+/** Returns the latest start of an appointment, but never a time before `before`. Undefined without appointments. */
 export function agendaUntil(entries: readonly AgendaEntry[], before: string | undefined): string | undefined {
   if (entries.length === 0) return undefined;
   const last = entries.reduce((latest, { startMs }) => Math.max(latest, startMs), Number.NEGATIVE_INFINITY);
@@ -135,7 +123,6 @@ export function agendaWrites(current: Owner, next: Owner, entries: readonly Agen
   return hasMoved ? [put, ...agendaRemoval(current)] : [put];
 }
 
-/** Returns no write if the prospect has no agenda. */
 export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: until }: Owner): Write[] {
   return until === undefined ? [] : [{ remove: attachedKeys.agenda(companyId, assignedToUserId, until, id) }];
 }
@@ -143,15 +130,11 @@ export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: un
 export async function agendaMoves(table: Reads, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
   if (current.agendaUntil === undefined || current.assignedToUserId === next.assignedToUserId) return [];
   const entries = await readAgenda(table, current);
-  // If there is no agenda under this key, a concurrent write has moved it. That write has also changed the prospect's row, so the current
-  // transaction will fail.
+  // A concurrent write that has moved the agenda has also changed the prospect's row, so this transaction will fail.
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
-/**
- * Maximum number of appointments copied to a prospect's row. A single copy would be outdated from the appointment's start until the row's
- * next write.
- */
+/** Maximum number of copies in a prospect's row. A single copy would be useless from its start until the row's next write. */
 const COPIES = 3;
 /** Maximum bytes of all copies. One appointment alone may have 10 000 characters of notes. */
 const COPIES_BYTES = 2_000;
@@ -165,11 +148,10 @@ export type AppointmentChange =
   | { readonly before: undefined; readonly after: StoredAppointment }
   | { readonly before: StoredAppointment; readonly after: StoredAppointment | undefined };
 
-/** Copies the soonest upcoming appointments, within the limits `COPIES` and `COPIES_BYTES`. */
 export const upcomingFields = (appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields =>
   fitting(aheadAmong(appointments, [], nowMs), appointments);
 
-/** Returns the copies after the change. Usually the current copies and the change suffice. Otherwise, reads the soonest appointments. */
+/** Reads the soonest appointments only if the current copies and the change do not suffice. */
 async function upcomingAfter(
   table: Reads,
   prospect: StoredProspect,
@@ -186,14 +168,14 @@ async function upcomingAfter(
   return fitting(ahead, read);
 }
 
-/** Returns the upcoming ones of these appointments and of `others`, soonest first. */
+/** Returns the upcoming appointments, soonest first. */
 const aheadAmong = (appointments: readonly StoredAppointment[], others: readonly Later[], nowMs: number): Later[] =>
   [
     ...appointments.filter((appointment) => isUpcoming(appointment, nowMs)).map(laterOf),
     ...others.filter(([, startMs]) => startMs >= nowMs),
   ].sort(([a, aStart], [b, bStart]) => aStart - bStart || a - b);
 
-/** The appointment `changed` is returned as given, because its new state is not in the table yet. */
+/** `changed` is returned as given, because its new state is not in the table yet. */
 async function readSome(
   table: Reads,
   { companyId, id: prospectId }: Pick<StoredProspect, "companyId" | "id">,
@@ -223,10 +205,10 @@ function fitting(ahead: readonly Later[], known: readonly StoredAppointment[]): 
   return { upcoming, later: ahead.slice(upcoming.length) };
 }
 
-/** Returns the soonest upcoming appointment. Reads the table only if the times of all copies have passed and more appointments exist. */
+/** Reads the table only if the times of all copies have passed and more appointments exist. */
 export async function nextAppointment(
   table: Reads,
-  prospect: WithAppointments,
+  prospect: Pick<StoredProspect, "companyId" | "id" | "upcoming" | "later">,
   nowMs: number,
 ): Promise<StoredAppointment | undefined> {
   const { upcoming, later } = prospect;
@@ -250,8 +232,8 @@ const isUpcoming = ({ status, startAt, deletedAt }: StoredAppointment, nowMs: nu
   deletedAt === undefined && status === "scheduled" && Date.parse(startAt) >= nowMs;
 
 /**
- * Returns the writes of the prospect's row and of its agenda. Every change of an appointment must include them. They fail if the prospect's
- * row has changed since `current` was read. Throws `conflict` if the prospect has too many appointments.
+ * Returns the writes of the prospect's row and its agenda for a change of an appointment. They fail if the row has changed since it was
+ * read. Throws `conflict` if the prospect has too many appointments.
  */
 export async function prospectAppointmentWrites(
   table: Reads,
@@ -260,7 +242,7 @@ export async function prospectAppointmentWrites(
   nowMs: number,
 ): Promise<Write[]> {
   const entries = await readAgenda(table, current);
-  // A concurrent write has changed the agenda's key. The verb is then called again.
+  // A concurrent write has changed the agenda's key, so the verb is called again.
   if (entries === undefined) throw new ConditionFailed([]);
   if (change.before === undefined && entries.length >= limits.appointmentsPerProspect) {
     throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);

@@ -18,10 +18,7 @@ import type { Appointment } from "#shared/prospects/schema.ts";
 import { StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
-/**
- * An appointment without an assignee in the request gets the assignee of the prospect, or the caller. An explicit null leaves it
- * unassigned.
- */
+/** Without an assignee in the request, the prospect's assignee or else the caller gets the appointment. Null leaves it unassigned. */
 export async function createAppointment(
   context: ApiContext,
   caller: Caller,
@@ -58,7 +55,6 @@ export async function createAppointment(
   };
 }
 
-/** The rows of the appointment: in the partition of its prospect, in the calendar, and the locator. */
 export const newAppointmentWrites = (appointment: StoredAppointment): Write[] => [
   { put: { ...keyOf(appointment), ...appointment } },
   { put: { ...entryOf(appointment), ...appointment, type: "calendarEntry" } },
@@ -73,10 +69,7 @@ export async function getAppointment(context: ApiContext, caller: Caller, id: nu
   return presentAppointment(appointment, dictionary);
 }
 
-/**
- * Throws `not_found` if the caller may not see the prospect now: a caller who saw it only at `arrival.occurredAt` may add records, but not
- * change them. The error `Outdated` contains the appointment, so only a caller who sees the prospect gets it.
- */
+/** Throws `not_found` if the caller sees no such prospect now. A caller who saw it only at `arrival.occurredAt` may only add records. */
 export async function updateAppointment(
   context: ApiContext,
   caller: Caller,
@@ -160,7 +153,7 @@ function requirePossible(
   requireOrder(next.startAt, next.endAt, patch.endAt === undefined ? "startAt" : "endAt");
 }
 
-/** Throws `validation_failed` if the end is before the start. `field` is for the error message. */
+/** `field` is named in the error. */
 function requireOrder(startAt: string, endAt: string | null, field: "startAt" | "endAt"): void {
   if (endAt === null || startAt <= endAt) return;
   const message = "the end must not come before the start";

@@ -1,6 +1,6 @@
 /**
  * The past assignments of a prospect. A device that was offline may send a fact after the prospect was assigned to another user. The
- * service accepts it if the prospect was assigned to the sender at the time of the fact.
+ * service accepts the fact if the prospect was assigned to the sender at that time.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import * as limits from "#shared/limits.ts";
@@ -11,10 +11,10 @@ type Assignments = Pick<StoredProspect, "assignedToUserId" | "assignedAt" | "cre
 
 /** The id for a time in which the prospect had no assignee. */
 const NOBODY = 0;
-/** The id for an assignee that the row no longer names, because the prospect had too many assignments. */
+/** The id for assignees that the row does not name any more, because the prospect had too many assignments. */
 const FORGOTTEN = -1;
 
-/** A past assignment. Its times are in milliseconds since 1970. */
+/** The times are in milliseconds since 1970. */
 interface Past {
   readonly user: number;
   readonly from: number;
@@ -22,9 +22,8 @@ interface Past {
 }
 
 /**
- * Returns the assignment fields after a change of the assignee at `nowMs`. Drops past assignments that ended before the oldest fact that
- * the service accepts. If more than `limits.pastAssignments` remain, the shortest ones lose their user ids, because few facts come from a
- * short assignment. The newest ones keep theirs.
+ * Returns the assignment fields after a change of the assignee. Drops past assignments that ended before the oldest fact that the service
+ * accepts. If more than `limits.pastAssignments` remain, the shortest ones lose their user ids, but not the newest ones.
  */
 export function reassignedAt(
   before: Assignments,
@@ -43,7 +42,7 @@ export function reassignedAt(
 
 const isKnown = ({ user }: Past): boolean => user !== FORGOTTEN;
 
-/** Removes the shortest assignments. A `FORGOTTEN` entry shows that the assignments before its end are incomplete. */
+/** Removes the shortest assignments. A `FORGOTTEN` entry means that assignments before its end are missing. */
 function limited(past: readonly Past[]): readonly Past[] {
   const known = past.filter(isKnown);
   if (known.length <= limits.pastAssignments - limits.newestAssignments) return past;
@@ -81,17 +80,15 @@ function unpacked([begin = 0, ...pairs]: readonly number[]): Past[] {
 
 const pastOf = ({ pastAssignments = [] }: Stored): Past[] => unpacked(pastAssignments);
 
-/** The current assignment is not considered. */
 export function wasAssigned({ userId }: Caller, prospect: Stored, occurredAt: string): boolean {
   const at = Date.parse(occurredAt);
   return pastOf(prospect).some(({ user, from, until }) => user === userId && from <= at && at <= until);
 }
 
 /**
- * Returns the users whose devices may have a copy of a note or appointment that is deleted at `nowMs`: its author and all assignees of its
- * prospect since it was created. Users who see all prospects are not included. An assignment that ended more than 61 days ago does not
- * count, because a cursor of `GET /api/changes` is valid for only 60 days. Returns undefined if the prospect's row does not name all
- * assignees.
+ * Returns the users who see only assigned prospects, and whose devices may have a copy of a note or appointment: its author and the
+ * assignees of its prospect. An assignment that ended more than 61 days ago does not count, because a cursor of `GET /api/changes` is valid
+ * for 60 days. Undefined if the prospect's row does not name all assignees.
  */
 export function holdersOf(
   prospect: Assignments,

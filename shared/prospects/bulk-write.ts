@@ -1,6 +1,6 @@
 /**
  * Writes the fields of one prospect for a bulk job. The row gets the mark `bulk`, so that the job does not change the prospect again after
- * a crash. Also brings the notes of a restored prospect back into the index, from which a merge removes the notes of deleted prospects.
+ * a crash.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -15,7 +15,7 @@ import { BulkFields, type BulkMark, StoredNote, type StoredProspect } from "#sha
 import { nextVersion } from "#shared/prospects/write.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
-/** The `source` of status changes that a bulk job makes. */
+/** The `source` of status changes by a bulk job. */
 const BULK_SOURCE = "bulk";
 
 type Field = keyof BulkFields;
@@ -24,7 +24,7 @@ const all: readonly Field[] = ["statusId", "assignedToUserId", "assignedByUserId
 const picked = (from: BulkFields, isWanted: (field: Field) => boolean): BulkFields =>
   BulkFields.parse(Object.fromEntries(all.filter(isWanted).map((field) => [field, from[field]])));
 
-/** The fields of `from` that `like` also has. */
+/** Returns the fields of `from` that `like` has too. */
 export const commonFields = (from: BulkFields, like: BulkFields): BulkFields =>
   picked(from, (field) => like[field] !== undefined);
 
@@ -42,7 +42,7 @@ export const equalling = (prospect: StoredProspect, wanted: BulkFields): BulkFie
 export const isEmpty = (fields: BulkFields): boolean => Object.keys(fields).length === 0;
 
 export interface JobWrite {
-  /** All fields must differ from the prospect's. */
+  /** The new values. All must differ from those of the prospect. */
   readonly after: BulkFields;
   readonly job: Pick<BulkMark, "jobId" | "events">;
   readonly dictionary: Dictionary;
@@ -50,8 +50,8 @@ export interface JobWrite {
 }
 
 /**
- * Writes the fields `after` and the mark of the job in one transaction. Throws `ConditionFailed` if the row has changed since `current` was
- * read, or does not meet `deletedIf` for a deletion. Returns the mark.
+ * Returns the mark of the job. Throws ConditionFailed if the row has changed since `current` was read, or if a deletion does not meet
+ * `deletedIf`.
  */
 export async function writeByJob(
   context: ApiContext,
@@ -102,8 +102,8 @@ async function writesOf(
 const NOTES_AT_ONCE = 33;
 
 /**
- * Adds the notes of a restored prospect to the index again, by new versions of their rows. Call it after the restore, because a merge could
- * otherwise remove them from the index again. A repeated call does no harm.
+ * Adds the notes of a restored prospect to the index again, by new versions of their rows. A merge removes the notes of deleted prospects
+ * from the index, so call this function after the restore. A repeated call does no harm.
  */
 export async function indexNotesAgain(table: Table, companyId: number, prospectId: number): Promise<void> {
   let notes: StoredNote[] = [];
@@ -118,7 +118,7 @@ export async function indexNotesAgain(table: Table, companyId: number, prospectI
 
 const replaced = (note: StoredNote): Write[] => replaceNote(note, { ...note, version: note.version + 1 });
 
-/** Writes the notes in one transaction, or one by one if a user has changed one. That user's write brings it into the index. */
+/** Writes the notes in one transaction, or one by one if a user has changed one of them. The user's write adds this note to the index. */
 async function replaceAll(table: Table, notes: readonly StoredNote[]): Promise<void> {
   if (notes.length === 0 || (await conditionHolds(table.transact(notes.flatMap(replaced))))) return;
   for (const note of notes) await conditionHolds(table.transact(replaced(note)));

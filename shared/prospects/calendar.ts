@@ -36,23 +36,20 @@ export type CalendarQuery = z.output<typeof CalendarQuery>;
   },
 }));
 
-/** The years of stored timestamps have four digits. Wider ranges are cut. */
+/** The years of stored timestamps have four digits. */
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** The time range in which the listed appointments start, in milliseconds since 1970. Both ends are included. */
+/** In milliseconds since 1970. Both ends are included. */
 interface Range {
   readonly from: number;
   readonly to: number;
 }
 
-/** Number of appointments that are read and sent together. It limits the memory. */
+/** Maximum number of appointments in memory. */
 const BATCH = 100;
 
-/**
- * Returns the soonest first. For a user who sees all prospects, it reads the company's calendar month by month, otherwise the agendas of
- * the user's prospects.
- */
+/** Returns the soonest first: from the company's calendar, or from the agendas of a user who sees only assigned prospects. */
 export async function listAppointments(
   context: ReadContext,
   caller: Caller,
@@ -102,7 +99,6 @@ async function* ofAgendas(
   { from, to }: Range,
 ): AsyncGenerator<StoredAppointment> {
   const isWithin = ({ startAt }: StoredAppointment): boolean => startAt >= iso(from) && startAt <= iso(to);
-
   for (let at = 0; at < entries.length; at += BATCH) {
     const some = await appointmentsAt(table, companyId, entries.slice(at, at + BATCH));
     // The time of an appointment may have changed since the agenda was read.
@@ -110,7 +106,7 @@ async function* ofAgendas(
   }
 }
 
-/** The calendar also contains appointments of deleted prospects, so the prospects of each batch are checked. */
+/** The calendar also has appointments of deleted prospects, which are left out. */
 async function* ofCompany(context: ReadContext, caller: Caller, range: Range): AsyncGenerator<StoredAppointment> {
   for await (const some of batches(readCalendar(context, caller.companyId, range))) {
     const visible = await visibleProspects(context, caller, some);
@@ -139,7 +135,6 @@ function rangeOf(query: CalendarQuery, now: number): Range {
   return { from: Math.max(from, EARLIEST), to: Math.min(to, LATEST) };
 }
 
-/** Reads one month after the other. A range has at most `limits.calendarDaysMax` days, so it touches at most 14 months. */
 async function* readCalendar(
   { table }: ReadContext,
   companyId: number,
@@ -150,15 +145,14 @@ async function* readCalendar(
   }
 }
 
-/**
- * A place in the calendar: after the appointment with this start and id, or from `at` on if `id` is 0. `at` is in milliseconds since 1970.
- */
+/** A place in the calendar: after the appointment with this start and id, or from `at` on if `id` is 0. */
 export interface Moment {
+  /** Milliseconds since 1970. */
   readonly at: number;
   readonly id: number;
 }
 
-/** Yields the appointments from a place up to `to`, or up to the end of the month of `at` if this is earlier. */
+/** Yields the appointments from a place up to `to`, but at most to the end of the month of `at`. */
 export async function* calendarRows(
   table: Reads,
   companyId: number,
@@ -181,10 +175,10 @@ export function monthOf(epochMs: number): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** Returns the begin of a month in milliseconds since 1970. `month` is a result of `monthOf`. */
+/** In milliseconds since 1970. `month` is a result of `monthOf`. */
 export const monthBegin = (month: number): number => new Date(0).setUTCFullYear(0, month, 1);
 
-/** Returns the begin of the next month, in milliseconds since 1970. */
+/** The begin of the next month, in milliseconds since 1970. */
 export const monthEnd = (epochMs: number): number => monthBegin(monthOf(epochMs) + 1);
 
 async function visibleProspects(

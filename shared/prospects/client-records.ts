@@ -1,4 +1,4 @@
-/** Ids that clients choose for new prospects. An offline device gets no id from the service. A user may use an id for only one prospect. */
+/** Ids that clients choose for new prospects, because an offline device gets none from the service. A user may use each id only once. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ReadContext } from "#shared/context.ts";
@@ -18,7 +18,7 @@ export const StoredClientRecord = z.object({
 const keyOf = ({ companyId, userId }: Pick<Caller, "companyId" | "userId">, clientRecordId: string) =>
   keys.clientRecord(companyId, userId, clientRecordId.toLowerCase());
 
-/** The write fails with `conflict` if the same user has used the id before. */
+/** Fails with `conflict` if the same user has used the id before. */
 export function clientRecordWrites({ companyId, createdBy: userId, id, clientRecordId }: StoredProspect): Write[] {
   if (clientRecordId === undefined) return [];
   const row: z.infer<typeof StoredClientRecord> = {
@@ -37,13 +37,13 @@ export function clientRecordInUse(existingId?: number): ApiError {
   return new ApiError("conflict", `clientRecordId: ${message}.`, { faults, members: { existingId } });
 }
 
-/** Returns the id of the prospect that already has the client id, or undefined if the creation has failed for another reason. */
+/** Returns the id of the prospect that already has the client id. Undefined if the creation has failed for another reason. */
 export function prospectInTheWay({ failed }: ConditionFailed): number | undefined {
   const rows = failed.map(({ item }) => StoredClientRecord.safeParse(item));
   return rows.find(({ success }) => success)?.data?.prospectId;
 }
 
-/** Returns the ids of the caller's prospects by client id in lower case. */
+/** Returns the ids of the prospects by client id in lower case. */
 export async function findClientRecords(
   { table }: Pick<ReadContext, "table">,
   caller: Caller,

@@ -1,9 +1,9 @@
-/** The schema of the custom fields of a prospect. Separate from schema.ts, so that the bundles of import jobs do not contain that file. */
+/** The schema of custom fields. It is not in schema.ts, so that the bundle of import jobs does not contain that file. */
 import * as z from "zod/mini";
 import { exactNumbers, isObject } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";
 
-/** A JSON object of limited size. It is never rebuilt key by key, so that a key such as `__proto__` remains plain data. */
+/** The object is never rebuilt key by key, so that a key such as `__proto__` remains plain data. */
 export const CustomFields = z
   .custom<Record<string, unknown>>(isObject, { error: "must be a JSON object", abort: true })
   .check(

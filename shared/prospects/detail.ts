@@ -1,4 +1,4 @@
-/** The schema of a single prospect. Lists show no notes and history, and only the next appointment. */
+/** The schema of a single prospect. Lists show less of it. */
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";

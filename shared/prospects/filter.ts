@@ -18,7 +18,7 @@ import { coordinate, text } from "#shared/schema.ts";
 /** One value of a comma-separated list and its comma. A value in double quotes may contain commas, and doubled quotes, as in CSV. */
 const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
 
-/** Returns the values of a comma-separated list. They are not trimmed, and empty values are included. */
+/** The values are not trimmed, and may be empty. */
 export const commaList = (text: string): string[] =>
   Array.from(`${text},`.matchAll(entry), ([, quoted, plain = ""]) => quoted?.replaceAll('""', '"') ?? plain);
 
@@ -52,7 +52,7 @@ function numbersIn(word: string): string[] {
 
 export const FilterText = z.string().check(z.maxLength(limits.queryParameter));
 
-/** The values get the form in which they are compared. A list without values does not filter. */
+/** A list without values does not filter. */
 const valuesIn = (form: (value: string) => string) =>
   z.pipe(
     FilterText,
@@ -93,7 +93,7 @@ export const TimeParameter = z.pipe(
   IsoTime,
 );
 
-/** Returns milliseconds since 1970. A UTC day becomes its first or its last millisecond. */
+/** Makes milliseconds since 1970. A UTC day becomes its first or its last millisecond. */
 export const dateBound = (edge: DayEdge) =>
   z.pipe(
     TimeParameter,
@@ -122,7 +122,6 @@ const Near = z.pipe(
   ),
 );
 
-/** The maximum is the distance between opposite points of the earth. */
 export const Meters = z
   .number({ error: `must be a number of metres from 0 to ${Math.floor(FARTHEST_METERS)}` })
   .check(z.minimum(0), z.maximum(FARTHEST_METERS));
@@ -139,7 +138,7 @@ const TerritoryIdText = z.pipe(
   z.transform(Number),
 );
 
-/** For users who are no admins, the service ignores these filters, even malformed ones. `representatives` validates them for admins. */
+/** Filters that the service ignores for users who are no admins, even if they are malformed. `representatives` validates them. */
 const ForAdmins = z.string().check(z.meta({ maxLength: limits.queryParameter }));
 export const RepresentativeFilter = z.object({ assignedToUserId: z.optional(Assignees), rep: z.optional(Names) });
 
@@ -160,10 +159,10 @@ export const filterParameters = {
   maxMeters: z.optional(MetersText),
 };
 
-/** The parameters that select the page of a list. Maps and exports ignore them, so that a client may send them the query of a list. */
+/** Maps and exports ignore these parameters, so that a client may send them the query of a list. */
 export const paging = ["page", "pageSize"] as const;
 
-/** Returns a check that refuses `maxMeters` without `near`. Every schema with the filters uses this check. */
+/** Every schema with the filters needs this check. */
 export const withNear = <F extends { near?: unknown; maxMeters?: unknown }>() =>
   z.refine<F>(({ near, maxMeters }) => maxMeters === undefined || near !== undefined, {
     path: ["maxMeters"],
@@ -193,7 +192,7 @@ export const filterTextsOf = <Text>(text: Text) =>
 export const filterBody = filterTextsOf(z.optional(FilterText));
 export type ProspectFilter = z.output<typeof ProspectFilter>;
 
-/** Maximum number of unknown filters that an error names, and maximum characters of each name. */
+/** An error names at most this number of unknown filters, with this number of characters of each name. */
 const [NAMED_FILTERS, FILTER_NAME] = [10, 40];
 
 /** An unknown name is refused, because a misspelt filter would select more prospects than the client means. */
@@ -209,7 +208,6 @@ export const filterObject = <S extends z.core.$ZodLooseShape>(shape: S) =>
 const COMMA_LIST =
   'Comma-separated, compared without case; one of them must match. Put a value that contains a comma in double quotes (`"Washington, D.C.",Denver`), and double each quote inside it.';
 
-/** Descriptions of the filters, for the query of a list and for the bodies of requests that create jobs. */
 export const filterTexts = () => ({
   bbox: {
     description:
@@ -264,17 +262,14 @@ export const filterTexts = () => ({
 });
 /* @__PURE__ */ explain([ProspectFilter], () => ({ fields: filterTexts() }));
 
-/** Descriptions of the filters for `filterBody`, in which every filter is a text. `POST /api/prospects/search` takes numbers instead. */
+/** Descriptions of the filters for `filterBody`, in which every filter is a text. */
 export const filterBodyTexts = () => ({
   ...filterTexts(),
   territoryId: 'Id of a territory, as a text such as `"412"`. It has the same effect as in `GET /api/prospects`.',
   maxMeters: 'The largest distance from `near` in metres, as a text such as `"500"`. Needs `near`.',
 });
 
-/**
- * Combines the filters with the caller's rights. A name that does not exist matches no prospect. `assignedToUserId` and `rep` apply only to
- * admins and owners. A prospect must lie in all `areas`.
- */
+/** Combines the filters with the caller's rights. An unknown name matches no prospect. A prospect must lie in all `areas`. */
 export function criteriaOf(
   filter: ProspectFilter,
   caller: Caller,
@@ -313,7 +308,6 @@ function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<nu
 export const inBoth = <T>(some: ReadonlySet<T> | undefined, others: ReadonlySet<T>): ReadonlySet<T> =>
   some === undefined ? others : new Set([...some].filter((value) => others.has(value)));
 
-/** Undefined if no names are given. */
 function namedIds<T extends { id: number }>(
   names: readonly string[] | undefined,
   entries: Iterable<T>,

@@ -1,7 +1,4 @@
-/**
- * Finds a company's prospects in its index. The dictionary (the company's statuses, tags and users) is at least as new as the index, so
- * that each id in the index has a name.
- */
+/** Finds a company's prospects in its index. The dictionary is at least as new as the index, so that each id in the index has a name. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { polygonArea } from "#shared/company-index/areas.ts";
 import type { Area, Criteria } from "#shared/company-index/criteria.ts";
@@ -46,7 +43,7 @@ export interface ShapedFilter extends ProspectFilter {
   /** If set, it replaces the values of the filter `sourceId`, which must still have one, so that the long texts of the index are read. */
   readonly sourceIds?: Criteria["sourceIds"];
   readonly polygon?: Ring | undefined;
-  /** A prospect must lie in all of them, and also in the polygon and the territory. */
+  /** A prospect must lie in all of them. */
   readonly areas?: readonly Area[] | undefined;
 }
 

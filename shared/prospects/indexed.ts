@@ -1,4 +1,4 @@
-/** Converts prospects and notes to the form that the company's search index stores. */
+/** Converts prospects and notes to the form that the company index stores. */
 import { folded, searchable } from "#shared/caseless.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/record.ts";
 import * as limits from "#shared/limits.ts";
@@ -47,12 +47,12 @@ export const indexNote = ({ id: noteId, prospectId, version, body }: StoredNote)
   text: searchable(body, limits.note),
 });
 
-/** A search word contains no line break, so it cannot match across two texts. */
+/** A search word has no line break, so it cannot match across two texts. */
 const lines = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n");
 
 const form = (value: string | null, limit: number): string => searchable(value ?? "", limit);
 
-/** Puts `=` before and after the digits, so that a search can compare a part of a number or the whole number. Undefined without digits. */
+/** With `=` at both ends, a search can compare a part of a number or the whole number. */
 export const wholeNumber = (digits: string): string | undefined => (digits === "" ? undefined : `=${digits}=`);
 
 export const digitsOf = (value: string): string => value.replace(/[^0-9]/g, "");

@@ -40,7 +40,7 @@ export type NotePatch = z.infer<typeof NotePatch>;
 
 const AppointmentTitle = requiredText(limits.appointmentTitle);
 
-/** A patch may contain only one of `startAt` and `endAt`, so the verb compares them, and not the schema. */
+/** The verb compares `startAt` and `endAt`, because a patch may contain only one of them. */
 const appointmentInput = {
   endAt: clearable(InstantInput),
   allDay: z.optional(z.boolean()),
@@ -92,7 +92,6 @@ const prospectInput = {
   lat: clearable(degrees(90)),
   lng: clearable(degrees(180)),
   addressId: clearable(Id),
-  /** A new address. A request must not contain both `address` and `addressId`. */
   address: z.optional(AddressOrNull),
   currentStatusId: clearable(Id),
   assignedToUserId: clearable(Id),

@@ -10,7 +10,7 @@ export type MatchBy = z.infer<typeof MatchBy>;
 export const OnMatch = z.enum(["update", "skip", "create"]);
 export type OnMatch = z.infer<typeof OnMatch>;
 
-/** Converts a key to its normal form. Equal keys have equal normal forms. An empty string means that there is no key. */
+/** Equal keys have equal normal forms. An empty one means that there is no key. */
 const normalised: Readonly<Record<MatchBy, (text: string) => string>> = {
   id: (text) => text.trim(),
   sourceId: (text) => text.trim(),

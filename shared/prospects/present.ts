@@ -23,7 +23,7 @@ interface ProspectRows {
   readonly history: readonly StoredStatusChange[];
 }
 
-/** Returns a prospect as lists show it. `upcoming` must be the result of `nextAppointment`. */
+/** `upcoming` is the result of `nextAppointment`. */
 export function presentProspect(
   prospect: StoredProspect,
   upcoming: StoredAppointment | undefined,
@@ -47,10 +47,7 @@ export function presentDetail(rows: ProspectRows, dictionary: Dictionary): Prosp
   };
 }
 
-/**
- * Returns exactly the fields of the schema `prospectFields`, in the same order. Lists do not parse most prospects with the schema, to save
- * time, so this function must not return other fields.
- */
+/** Returns exactly the fields of `prospectFields`, in the same order, because lists do not parse most prospects with the schema. */
 function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dictionary) {
   const { statusId, assignedToUserId, tagIds, customFieldData, clientRecordId } = prospect;
   return {
@@ -78,7 +75,7 @@ function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dict
   };
 }
 
-/** The content needs no check, because the write has validated it. */
+/** The write has validated the content. */
 const CustomFieldJson = z.custom<Record<string, unknown>>((value) => typeof value === "object" && value !== null);
 
 export function statusSummary(status: StoredStatus | undefined): StatusSummary | null {

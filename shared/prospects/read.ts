@@ -57,13 +57,13 @@ const noteOn = (companyId: number, prospectId: number, nowMs: number) => ({
   change: { add: { notesVersion: 1 }, set: { notesChangedAt: nowMs } },
 });
 
-/** The imports that this process knows to be completed. The value is the counter `learned` at the time when the process learned it. */
+/** The imports that this process knows to be completed, with the value of the counter `learned` when the process learned it. */
 const completedImports = cachePerTable<number>({ maxBytes: 1_000_000, bytesOf: () => 100 });
 let learned = 0;
 
 const State = z.object({ state: z.string() });
 
-/** Returns whether the rows of an import are visible: it is completed, or has no row. Other ids than numbers are no imports. */
+/** True if the import is completed or has no row. Other ids than numbers are no imports. */
 export async function isPublished(table: Reads, companyId: number, importId: string | undefined): Promise<boolean> {
   if (!isOfImport(importId)) return true;
   const name = `${companyId}#${importId}`;
@@ -77,9 +77,8 @@ export async function isPublished(table: Reads, companyId: number, importId: str
 const IdRange = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
 /**
- * Returns the blocks of 128 ids that a company has reserved in these ranges, in ascending order. The result lacks blocks of unfinished
- * imports, because nobody sees their rows yet. The row of a range is written before its first record, so no record that exists now is
- * missed.
+ * Returns the blocks of 128 ids that a company has reserved in these ranges, without those of unfinished imports. The row of a range is
+ * written before its first record, so no record that exists now is missed.
  */
 export async function publishedBlocks(table: Reads, ranges: QuerySpec): Promise<number[]> {
   const blocks: number[] = [];
@@ -93,17 +92,15 @@ export async function publishedBlocks(table: Reads, ranges: QuerySpec): Promise<
 const isOfImport = (importId: string | undefined): importId is string =>
   importId !== undefined && /^\d+$/.test(importId);
 
-/**
- * True if no import has created the prospect, or if this process knew that the import is completed before `learned` had the value `before`.
- */
+/** True if no import has created the prospect, or if this process knew the completed import when `learned` had the value `before`. */
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
   !isOfImport(importId) || (completedImports(table).get(`${companyId}#${importId}`)?.value ?? before) < before;
 
-/** Throws `not_found` if the prospect does not exist or the caller may not see it. */
+/** Throws `not_found` if the caller sees no such prospect. */
 export const readVisibleProspect = async (context: ReadContext, caller: Caller, id: number): Promise<StoredProspect> =>
   (await readVisible(context, caller, id)).prospect;
 
-/** Undefined if the prospect does not exist or the caller may not see it. */
+/** Undefined if the caller sees no such prospect. */
 export const findVisibleProspect = async (
   context: ReadContext,
   caller: Caller,
@@ -121,7 +118,7 @@ interface ProspectOfFact {
   readonly isPast: boolean;
 }
 
-/** Throws `not_found` if the caller cannot see the prospect now, and could not at `occurredAt`, the time of an earlier fact. */
+/** Throws `not_found` if the caller does not see the prospect now, and did not see it at `occurredAt`. */
 export async function readProspectOfFact(
   context: ReadContext,
   caller: Caller,
@@ -132,16 +129,16 @@ export async function readProspectOfFact(
   return { prospect, isPast: !isInScope(caller, prospect) };
 }
 
-/** `occurredAt` is the time of the fact, or undefined if it occurs now. */
+/** An undefined `occurredAt` means now. */
 const acceptsFact = (caller: Caller, prospect: StoredProspect, occurredAt: string | undefined): boolean =>
   isVisible(caller, prospect) ||
   (prospect.deletedAt === undefined && occurredAt !== undefined && wasAssigned(caller, prospect, occurredAt));
 
-/** How a change arrives: online, or later from a device that was offline. */
+/** Set for a change by a device that was offline. */
 export interface Arrival {
   /** The time of the change on the device. It is neither in the future nor too old. */
   readonly occurredAt?: string | undefined;
-  /** The version that the user changed. If the record has another version now, nothing is written. */
+  /** The version that the user changed. */
   readonly baseVersion?: number | undefined;
 }
 
@@ -170,7 +167,7 @@ const findVisible = async (
 ): Promise<VisibleProspect | undefined> =>
   visibleIn(table, caller, await table.get(keys.prospect(caller.companyId, id)), occurredAt);
 
-/** Returns the prospect of this row. Undefined if the caller cannot see it now, and could not at `occurredAt`. */
+/** Undefined if the caller does not see the prospect now, and did not see it at `occurredAt`. */
 export async function visibleIn(
   table: Reads,
   caller: Caller,
@@ -183,10 +180,7 @@ export async function visibleIn(
   return (await isPublished(table, caller.companyId, prospect.importId)) ? { prospect, item } : undefined;
 }
 
-/**
- * Makes one round trip. If the client has sent an ETag, another one first reads only the prospect's row, which shows whether the ETag is
- * current. Throws `not_found` if the prospect does not exist or the caller may not see it.
- */
+/** If the client has sent an ETag, the prospect's row is read first, because it alone shows whether the ETag is current. */
 export async function readProspect<Current = never>(
   context: ReadContext,
   caller: Caller,
@@ -223,15 +217,15 @@ export async function readProspect<Current = never>(
 }
 
 /**
- * The ETag of an answer if some of its rows may have been read before a write, and others after the write. An equal answer then gets 304,
- * but only after all rows were read.
+ * The ETag of an answer of which some rows may have been read before a write, and others after the write. An equal answer gets 304 only
+ * after all rows were read.
  */
 const contentOf = (detail: ProspectDetail): string => fingerprint("detail content", JSON.stringify(detail));
 
 /**
- * A write that has begun is certainly committed or has failed after this time. `readProspect` reads rows at slightly different times, so a
- * note may be missing although the prospect's row records it. An answer therefore gets the ETag of the row's state only if the prospect's
- * row was also read before the other rows, or has not changed for this time. Any other answer gets the ETag of its content.
+ * After this time, a write has certainly ended. `readProspect` reads rows at slightly different times, so a note may be missing although
+ * the prospect's row records it. An answer gets the ETag of the row's state only if the row was read before the other rows, or has not
+ * changed for this time.
  */
 const SETTLED_MS = 60_000;
 

@@ -1,6 +1,6 @@
 /**
  * The version of a record as devices see it. It also grows without a write of the record's own row: if a name that the record shows
- * changes, if an appointment begins, or if the user may see the record again. A device sends it with a change.
+ * changes, if an appointment begins, or if the user may see the record again.
  */
 import type { Ahead, IndexRow } from "#shared/company-index/record.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
@@ -11,18 +11,14 @@ const LOW = 2 ** 24;
 /** `low` counts changes without a write of the row, and must never decrease while the row keeps its version. */
 export const shownVersion = (rowVersion: number, low = 0): number => rowVersion * LOW + Math.min(low, LOW - 1);
 
-/** Returns the version of the row. */
 export const rowVersionOf = (version: number): number => Math.floor(version / LOW);
 
-/**
- * A deleted tag counts more than any number of its renames, because these vanish with it. `LOW` has room for `limits.tagsPerProspect`
- * deleted tags.
- */
+/** A deleted tag counts more than all its renames, which vanish with it. `LOW` has room for `limits.tagsPerProspect` deleted tags. */
 const DELETED_TAG = 2 ** 18;
 
 /**
  * Returns functions for the parts of a prospect's `low`. Their sum never decreases while the row keeps its version: statuses and users are
- * never deleted, and the users of all appointments count, also of those that have begun.
+ * never deleted, and the users of appointments that have begun still count.
  */
 export function lowsOf({ statuses, tags, users }: Dictionary, nowMs: number) {
   const renamesIn = (

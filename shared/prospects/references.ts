@@ -1,4 +1,4 @@
-/** Checks the status, users and address in the input of a prospect: of the caller's company, active, and visible to the caller. */
+/** Checks the status, users and address in the input of a prospect: they must be of the company, active, and visible to the caller. */
 import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
@@ -21,14 +21,12 @@ import type { NewProspect } from "#shared/prospects/input.ts";
 import { type Dictionary, freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 import type { StoredStatus } from "#shared/reference/schema.ts";
 
-/** Throws `validation_failed` unless the id belongs to an active status. */
 export function requireStatus(dictionary: Dictionary, id: number): StoredStatus {
   const status = dictionary.statuses.get(id);
   if (status?.isActive !== true) throw badReference("an active status", "currentStatusId");
   return status;
 }
 
-/** Throws `validation_failed` unless the id belongs to an active user. */
 export function requireUser(
   dictionary: Dictionary,
   field: "assignedToUserId" | "assignedByUserId",
@@ -41,14 +39,11 @@ export function requireUser(
 
 interface Referenced {
   readonly dictionary: Dictionary;
-  /** Checks for the transaction that writes the prospect. They fail if the status or a user has changed since the dictionary was read. */
+  /** They fail if the status or a user has changed since the dictionary was read. */
   readonly checks: readonly Write[];
 }
 
-/**
- * Uses cached statuses and users if possible. If the caller is the assignee, the transaction need not check this user, because the
- * authorizer has done it at most a minute ago.
- */
+/** An assignee who is the caller needs no check, because the authorizer has checked the caller at most a minute ago. */
 export async function requireReferences(
   context: ApiContext & { readonly dictionary?: Dictionary },
   { companyId, userId }: Caller,
@@ -70,7 +65,7 @@ export async function requireReferences(
     const check = { check: keys.user(companyId, assignedToUserId), when: equals("version", version) };
     if (assignedToUserId !== userId) checks.push(check);
   }
-  // `context.dictionary` was current when the request began. A change of an existing prospect makes no checks for the same reason.
+  // `context.dictionary` was current when the request began.
   if (context.dictionary !== undefined) return { dictionary, checks: [] };
   return { dictionary, checks: checks.length < 2 ? checks : [dictionaryUnchanged(companyId, dictionary)] };
 }
@@ -82,15 +77,14 @@ const dictionaryUnchanged = (companyId: number, { version }: Dictionary): Write 
 });
 
 export interface AddressChoice {
-  /** Null clears the address, and undefined keeps it. */
+  /** Undefined keeps the address. */
   readonly address: Address | null | undefined;
-  /** Writes for the transaction of the prospect: they create or link the new address, and unlink the previous one. */
+  /** Returns the writes that create or link the new address, and unlink the previous one. */
   readonly links: (prospectId: number, now: string) => Write[];
 }
 
 const unchanged: AddressChoice = { address: undefined, links: () => [] };
 
-/** Throws `validation_failed` if the address does not exist or the caller may not see it. */
 export async function resolveAddress(
   context: ApiContext,
   caller: Caller,

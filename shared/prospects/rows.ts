@@ -36,7 +36,7 @@ export const insertProspect = (prospect: StoredProspect): Write[] => [
   ...prospectDelta(prospect.companyId, indexEntry(prospect), null, { fact: factOf(prospect) }),
 ];
 
-/** Returns the creation or the status change of this version. Returns undefined for any other change. */
+/** Returns the creation or the status change of this version. Undefined for any other change. */
 function factOf({ version, createdBy, lastStatusChange }: StoredProspect): FactFields | undefined {
   const change = lastStatusChange?.version === version ? lastStatusChange : undefined;
   if (version === 1) return { by: createdBy, ...(change?.occurredAt !== undefined && { at: timeOf(change) }) };
@@ -50,7 +50,7 @@ const timeOf = ({ occurredAt, createdAt }: { readonly occurredAt?: string | unde
 export const factOfAppointment = (appointment: StoredAppointment): FactFields | undefined =>
   appointment.createdBy === null ? undefined : { by: appointment.createdBy, at: timeOf(appointment) };
 
-/** Returns the fact of a past status change. Such a change is added to the history, but the prospect keeps its present status. */
+/** The fact of a status change that is only added to the history, because the prospect has another assignee now. */
 export const pastFact = (entry: LastStatusChange): FactFields => ({
   by: entry.changedBy,
   at: timeOf(entry),
@@ -58,8 +58,8 @@ export const pastFact = (entry: LastStatusChange): FactFields => ({
 });
 
 /**
- * Returns the writes of the next version of a prospect. They fail if the row has changed since `current` was read, or if it does not meet
- * `when`. `appointment` is written by the same transaction. `fact` is by default the status change in `next`.
+ * Fails if the row has changed since `current` was read, or does not meet `when`. The same transaction writes `appointment`. The default of
+ * `fact` is the status change in `next`.
  */
 export const replaceProspect = (
   current: StoredProspect,
@@ -83,13 +83,13 @@ const factOfNote = (note: StoredNote): FactFields | undefined =>
     ? undefined
     : { by: note.createdBy, ...(note.occurredAt !== undefined && { at: timeOf(note) }) };
 
-/** Pass `assignee` only if a condition of the same transaction ensures that it is the assignee of the note's prospect. */
+/** Pass `assignee` only if a condition of the same transaction ensures that the prospect has this assignee. */
 const loggedNote = (note: StoredNote, assignee: number | null | undefined): NoteDeltaOptions => ({
   createdAt: Date.parse(note.createdAt),
   assignee,
 });
 
-/** Throws `conflict` if the prospect has too many notes. `assignee` is as in `loggedNote`. */
+/** `loggedNote` explains `assignee`. */
 export const insertNote = (note: StoredNote, assignee?: number | null): Write[] => [
   {
     update: attachedKeys.noteCount(note.companyId, note.prospectId),
@@ -110,10 +110,7 @@ export const replaceNote = (current: StoredNote, next: StoredNote, assignee?: nu
   ...noteDelta(next.companyId, indexNote(next), loggedNote(next, assignee)),
 ];
 
-/**
- * The transaction must have a condition that the prospect has not changed since it was read. The count of notes does not include imported
- * notes.
- */
+/** The transaction must fail if the prospect has changed since it was read. The count of notes lacks imported notes. */
 export const removeNote = (note: StoredNote, prospect: StoredProspect, nowMs: number): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
   ...noteDelta(
@@ -130,10 +127,10 @@ export const removeNote = (note: StoredNote, prospect: StoredProspect, nowMs: nu
 const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
   attachedKeys.note(companyId, prospectId, createdAt, id);
 
-/** A locator is the row that finds a note or appointment by its id. */
+/** A locator is the row by which a note or appointment is found by its id. */
 const Locator = z.object({ type: z.literal("locator"), prospectId: Id });
 
-/** The write fails if the id is in use, so the other writes of the same transaction need no condition. */
+/** Fails if the id is in use, so the other writes of the transaction need no condition. */
 export const locatorWrite = (key: Key, prospectId: number): Write => ({
   put: { ...key, type: "locator", prospectId },
   when: absent,
@@ -155,7 +152,6 @@ export const noteLocatorWrite = ({ companyId, id, prospectId, createdAt }: Store
 const PackedLocator = z.tuple([Id, Id]);
 export const PackedLocators = z.object({ createdAt: Timestamp, bytes: z.instanceof(Uint8Array) });
 
-/** Returns one row for the locators of each block of 128 ids. */
 export const packNoteLocators = (
   companyId: number,
   createdAt: string,
@@ -192,16 +188,10 @@ export async function findNoteLocators(
   return locators;
 }
 
-/**
- * With these values, the service makes the same reads for a missing note or appointment as for a hidden one. Otherwise, the reads would
- * show whether it exists.
- */
+/** A missing note or appointment gets this place. Otherwise, the number of reads would show that there is no hidden one. */
 export const NOWHERE = { prospectId: 0, createdAt: "" } as const;
 
-/**
- * Returns undefined if a row is missing, or if the caller may not see the prospect now. A past assignment gives no right to read or change
- * existing rows.
- */
+/** Undefined if a row is missing, or if the caller does not see the prospect now: a past assignment gives no right to existing rows. */
 export async function findAttached(
   { table }: ReadContext,
   caller: Caller,

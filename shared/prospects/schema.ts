@@ -40,7 +40,6 @@ export type Appointment = z.infer<typeof Appointment>;
   },
 }));
 
-/** The tag is inside an object, so that later versions can add fields about the prospect's use of the tag. */
 const ProspectTag = named("ProspectTag", z.object({ tag: Tag }), "A tag of a prospect.");
 
 export const prospectFields = {

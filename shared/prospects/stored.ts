@@ -12,7 +12,7 @@ const sometimes = z.optional(Timestamp);
 /** When a user made a change on an offline device. Undefined if the client sent no time. */
 const occurredAt = { occurredAt: sometimes };
 
-/** The fields that the API and the table have in common. The API shows the user `changedBy`. */
+/** The fields that the API and the table have in common. The API shows a user instead of the id `changedBy`. */
 export const statusChangeFields = {
   id: Id,
   status: z.nullable(StatusSummary),
@@ -23,10 +23,10 @@ export const statusChangeFields = {
   ...occurredAt,
 };
 
-/** The version of the prospect gives the order of changes in the same millisecond. */
+/** The version of the prospect orders changes in the same millisecond. */
 const statusChange = { ...statusChangeFields, version: count };
 
-/** The next status change moves this one to a separate row. */
+/** Part of the prospect's row. The next status change moves this one to a row of its own. */
 export const LastStatusChange = z.object(statusChange);
 export type LastStatusChange = z.infer<typeof LastStatusChange>;
 
@@ -55,7 +55,6 @@ export const AppointmentStatus = named(
   "How far an appointment has come.",
 );
 
-/** The fields that the API and the table have in common. */
 export const appointmentFields = {
   id: Id,
   prospectId: Id,
@@ -78,17 +77,17 @@ export const StoredAppointment = z.object({
   assignedToUserId: z.nullable(Id),
   createdBy: z.nullable(Id),
   version: z.int(),
-  /** The row of a deleted appointment is kept, because the event `appointment.cancelled` is made from it. */
+  /** The event `appointment.cancelled` is made from the row of the deleted appointment. */
   deletedAt: z.optional(Timestamp),
   importId: z.optional(z.string()),
 });
 export type StoredAppointment = z.infer<typeof StoredAppointment>;
 
-/** A field that is null if the row lacks it. Empty fields are not stored, because their names would be a seventh of a row. */
+/** Null if the row lacks the field. Empty fields are not stored, because their names would be a seventh of a row. */
 const unset = <S extends z.ZodMiniType>(schema: S) => z._default(z.nullable(schema), null);
 const list = <S extends z.ZodMiniType>(schema: S) => z._default(z.array(schema), []);
 
-/** `summary` means one event at the end of a bulk job, `each` also the events of each change, and `none` no events. */
+/** `summary`: one event at the end of a bulk job. `each`: also the events of each change. */
 export const BulkEvents = z.enum(["summary", "each", "none"]);
 export type BulkEvents = z.infer<typeof BulkEvents>;
 
@@ -103,8 +102,8 @@ export const BulkFields = z.object({
 export type BulkFields = z.infer<typeof BulkFields>;
 
 /**
- * The last bulk job that changed a prospect, the version after this change, and the fields that the job wrote. If the job is repeated, it
- * recognizes its own write by this mark, even if users have changed the prospect since.
+ * The last bulk job that changed a prospect, the version after this change, and the written fields. A repeated job recognises its own write
+ * by this mark, even if users have changed the prospect since.
  */
 export const BulkMark = z.object({
   jobId: Id,
@@ -125,7 +124,7 @@ export const StoredProspect = z.object({
   emailAddress: unset(z.string()),
   lat: unset(z.number()),
   lng: unset(z.number()),
-  /** A copy, so that lists need not read the rows of addresses. */
+  /** A copy, so that lists need no row of the address. */
   address: unset(Address),
   statusId: unset(Id),
   lastStatusChange: unset(LastStatusChange),
@@ -134,9 +133,9 @@ export const StoredProspect = z.object({
   upcoming: list(StoredAppointment),
   /** The other upcoming appointments, soonest first: id, start in milliseconds since 1970, and the ids of author and assignee, or 0. */
   later: list(z.tuple([Id, z.int(), count, count])),
-  /** The time in the key of the agenda (see agenda.ts). It never decreases. Undefined if the prospect has no appointments. */
+  /** The time in the key of the agenda (see agenda.ts). */
   agendaUntil: sometimes,
-  /** Number of appointments. Undefined if there never was one. */
+  /** Number of appointments. */
   appointments: z.optional(count),
   /** Milliseconds since 1970. A change of an appointment does not change `updatedAt`. */
   appointmentsChangedAt: z.optional(count),
@@ -144,7 +143,7 @@ export const StoredProspect = z.object({
   assignedByUserId: unset(Id),
   /** Undefined if the prospect was never reassigned. */
   assignedAt: sometimes,
-  /** The beginning of the first past assignment, and then pairs of a user's id and a duration, in milliseconds. See assignments.ts. */
+  /** The begin of the first past assignment, and then pairs of a user's id and a duration, in milliseconds (see assignments.ts). */
   pastAssignments: z.optional(z.array(count)),
   tagIds: list(Id),
   source: unset(z.string()),
@@ -156,13 +155,12 @@ export const StoredProspect = z.object({
   updatedAt: Timestamp,
   createdBy: Id,
   updatedBy: Id,
-  /** Increases with each change of the prospect or its appointments, but not with changes of notes. Ids of events contain it. */
+  /** Increases with each change of the prospect or its appointments, but not of its notes. Ids of events contain it. */
   version: count,
   deletedAt: sometimes,
   clientRecordId: z.optional(z.string()),
-  /** The last import that changed this prospect. A repeated import recognizes its id and does not change the prospect again. */
+  /** The last import that changed this prospect. If it is repeated, it does not change the prospect again. */
   changedByImport: z.optional(z.string()),
-  /** `bulkJobOf` finds out whether the job has written the current version. */
   bulk: z.optional(BulkMark),
   /** The import that created the prospect. Such a creation makes no event. */
   importId: z.optional(z.string()),
@@ -175,21 +173,18 @@ export const laterOf = ({ id, startAt, createdBy, assignedToUserId: assignedTo }
   return [id, Date.parse(startAt), createdBy ?? 0, assignedTo ?? 0];
 };
 
-/** All upcoming appointments without their ids, soonest first. */
+/** Returns all upcoming appointments, soonest first. */
 export const aheadOf = ({ upcoming, later }: Pick<StoredProspect, "upcoming" | "later">): Ahead[] =>
   [...upcoming.map(laterOf), ...later].map(([, ...ahead]) => ahead);
 
-/** The row of a listed prospect. Lists do not need the import that created it. */
+/** Lists do not need the import that created a prospect. */
 export type ListedRow = Omit<StoredProspect, "importId">;
 
-/**
- * Returns the mark of the bulk job that made the row's present version. Undefined if another write made this version: such a write may keep
- * an older mark in the row.
- */
+/** Returns the mark of the bulk job that made the row's present version. Other writes may keep an older mark in the row. */
 export const bulkJobOf = ({ bulk, version }: Pick<StoredProspect, "bulk" | "version">): BulkMark | undefined =>
   bulk?.version === version ? bulk : undefined;
 
-/** The fields that conditions use, and those that identify the row, are separate attributes. */
+/** Attributes of their own: the fields that identify the row, and those that conditions use. */
 const columns = {
   type: true,
   id: true,
@@ -200,18 +195,15 @@ const columns = {
   importId: true,
 } as const;
 
-/** `fields` contains all other fields as JSON text. */
+/** `fields` has all other fields as JSON text. */
 const Columns = z.extend(z.pick(StoredProspect, columns), { fields: z.string() });
 
-/**
- * Each change of a note increases `notesVersion` by 1 and sets `notesChangedAt` (in milliseconds since 1970). A new version of the row has
- * neither.
- */
+/** Each change of a note increases `notesVersion` and sets `notesChangedAt`. A new version of the row has neither. */
 export const notesAttributes = ["notesVersion", "notesChangedAt"] as const;
 
 /**
- * Returns the row without its key. The SDK needs much more time for twenty attributes than for one, so most fields are JSON text in the
- * attribute `fields` (docs/decisions/2026-11-21-lists-from-the-index.md).
+ * Returns the row without its key. Most fields are JSON text in the attribute `fields`, because the SDK needs much more time for twenty
+ * attributes than for one (docs/decisions/2026-11-21-lists-from-the-index.md).
  */
 export function prospectItem(prospect: StoredProspect): Item {
   const { type, id, companyId, assignedToUserId, version, deletedAt, importId, address, ...fields } = prospect;
@@ -232,13 +224,12 @@ const filled = (fields: object): Item =>
 const isUnset = (value: unknown): boolean =>
   value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 
-/** Throws if the row is missing or a field is not valid. */
 export const storedProspect = (item: Item | undefined): StoredProspect =>
   StoredProspect.parse(item === undefined ? item : pageProspect(item));
 
-/** Parses a row of a page. It does not validate the JSON text in `fields`, which would take a sixth of a list's processor time. */
+/** Does not validate the JSON text in `fields`, which would take a sixth of a list's processor time. */
 export function pageProspect(item: Item): StoredProspect {
-  // The schema is slow. It is used only for deleted rows, and for damaged rows, whose faults it reports.
+  // The schema is slow, and reports the faults of damaged rows.
   const separate = isUsual(item) ? item : Columns.parse(item);
   const { fields, type, id, companyId, assignedToUserId = null, version, deletedAt, importId } = separate;
   const filledFields = PackedFields.parse(JSON.parse(fields));
@@ -247,10 +238,7 @@ export function pageProspect(item: Item): StoredProspect {
   return { ...emptyFields, ...filledFields, address, type, id, companyId, assignedToUserId, version, ...optional };
 }
 
-/**
- * True for a row that is not marked as deleted and fits the schema `Columns`. This check is much faster than the schema, which parses only
- * the few rows that do not pass.
- */
+/** True for a row that fits the schema `Columns` and is not deleted. Much faster than the schema. */
 const isUsual = (item: Item): item is Item & z.infer<typeof Columns> =>
   item.type === "prospect" &&
   typeof item.fields === "string" &&

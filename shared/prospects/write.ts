@@ -1,4 +1,4 @@
-/** Creates, changes, tags and deletes prospects. Each verb plans one transaction over all rows that it changes. */
+/** Creates, changes, tags and deletes prospects. */
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { type ApiContext, commitTo } from "#shared/context.ts";
@@ -39,10 +39,7 @@ const DEFAULT_SOURCE = "api";
 /** The `source` of prospects and status changes that come from an import. */
 export const IMPORT_SOURCE = "csv-import";
 
-/**
- * If ids are reserved, statuses and users are cached, and there is no `addressId`, no read is needed before the transaction. The
- * transaction itself checks that the requested status and user have not changed since they were read.
- */
+/** If ids are reserved, the dictionary is cached and there is no `addressId`, nothing is read before the transaction. */
 export async function createProspect(
   context: ApiContext,
   caller: Caller,
@@ -80,7 +77,7 @@ type GivenFields = PlainFields &
   Pick<StoredProspect, "id" | "address" | "statusId" | "assignedToUserId"> &
   Partial<Pick<StoredProspect, "tagIds" | "sourceCreatedAt" | "clientRecordId" | "importId">>;
 
-/** Returns a prospect in its first version. A user who sees only assigned prospects becomes the assignee if none is given. */
+/** A user who sees only assigned prospects becomes the assignee if none is given. */
 export function newProspect(caller: Caller, now: string, given: GivenFields): StoredProspect {
   const { companyId, userId } = caller;
   const assignedToUserId = given.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
@@ -119,7 +116,7 @@ export async function updateProspect(
   return shown(context, await change(context, caller, current, { patch }, origin), dictionary);
 }
 
-/** Changes a prospect that was read before. The transaction of the plan fails if the prospect has changed since. */
+/** The plan fails if the prospect has changed since it was read. */
 export async function updateRead(
   context: ApiContext,
   caller: Caller,
@@ -131,13 +128,11 @@ export async function updateRead(
   return shown(context, plan, dictionary);
 }
 
-/** Replaces the stored prospect of a plan by the form that the API shows. */
 const shown = async (
   context: ApiContext,
-  plan: Plan<StoredProspect>,
+  { writes, answer: prospect }: Plan<StoredProspect>,
   dictionary: Dictionary,
 ): Promise<Plan<Prospect>> => {
-  const { writes, answer: prospect } = plan;
   return { writes, answer: await presentCurrent(context, prospect, dictionary), written: prospect };
 };
 
@@ -154,9 +149,9 @@ interface Origin extends Pick<Arrival, "occurredAt"> {
 }
 
 /**
- * Adds a status change that the caller made while the prospect was assigned to the caller. The present status stays. The previous status of
- * the entry is null, because it is not known. Throws `not_found` if the patch has no status or any other field, because the caller may not
- * see the prospect now. Throws `conflict` if the history is full.
+ * Adds a status change that the caller made while the prospect was assigned to the caller. The prospect keeps its present status. The
+ * previous status of the entry is null, because it is not known. Throws `not_found` if the patch has any other field, because the caller
+ * does not see the prospect now.
  */
 async function pastStatus(
   { ids, clock }: ApiContext,
@@ -178,15 +173,15 @@ async function pastStatus(
 
 export interface Change {
   readonly patch?: ProspectPatch;
-  /** All tags that the prospect has after the change. Each must exist in the company. */
+  /** All tags of the prospect after the change. Each must exist. */
   readonly tagIds?: readonly number[] | undefined;
   readonly note?: string | undefined;
   readonly importId?: string;
 }
 
 /**
- * Changes a prospect for an import. Does nothing if this import has already changed it, so a repeated import does not undo later changes.
- * Throws ApiError if the caller cannot see the prospect or the prospect has reached a limit. Returns the prospect before the change.
+ * Returns the prospect before the change. Does nothing if this import has already changed it, so that a repeated import does not undo later
+ * changes.
  */
 export async function changeByImport(
   context: ApiContext,
@@ -205,7 +200,6 @@ export async function changeByImport(
   return (await carryOut(plan, commitTo(context.table))).answer;
 }
 
-/** Writes nothing if no field changes. */
 async function change(
   context: ApiContext,
   caller: Caller,
@@ -254,8 +248,8 @@ async function changed(
 }
 
 /**
- * Returns all writes of a change of a prospect's own fields. If the status changes, the row gets the new status change, and the previous
- * one moves to a row of the history. If the assignee changes, the row gets the previous assignment as a past one, and the agenda moves.
+ * A new status moves the previous status change from the prospect's row to a row of the history. A new assignee moves the agenda, and makes
+ * the previous assignment a past one.
  */
 export async function nextVersion(
   { ids, table }: ApiContext,
@@ -278,7 +272,7 @@ const replacing = async (table: ApiContext["table"], current: StoredProspect, ne
   writes: [...replaceProspect(current, next), ...(await agendaMoves(table, current, next))],
 });
 
-/** Returns the history entry for the change from `previousStatusId` to the present status of this prospect. */
+/** Returns the entry for the change from `previousStatusId` to the present status. */
 export function statusChange(
   id: number,
   { statusId, updatedBy, updatedAt, version }: StoredProspect,
@@ -298,20 +292,19 @@ export function statusChange(
   };
 }
 
-/** The last status change is in the prospect's row, each earlier one in a separate row. */
 function historyWrite({ companyId, id: prospectId }: StoredProspect, change: LastStatusChange): Write {
   const row: StoredStatusChange = { ...change, type: "history", prospectId };
   return { put: { ...attachedKeys.history(companyId, prospectId, change.version), ...row }, when: absent };
 }
 
-/** Returns the number of status changes so far. Throws `conflict` if the history is full. */
+/** Throws `conflict` if the history is full. */
 function entriesBeforeNext({ pastStatusChanges = 0, lastStatusChange }: StoredProspect): number {
   const entries = pastStatusChanges + (lastStatusChange === null ? 0 : 1);
   if (entries < limits.statusChangesPerProspect) return entries;
   throw new ApiError("conflict", `The status of a prospect may change ${limits.statusChangesPerProspect} times.`);
 }
 
-/** Hides the prospect from every read, but keeps its rows. */
+/** Keeps the rows of the prospect. */
 export async function deleteProspect(
   context: ApiContext,
   caller: Caller,
@@ -328,7 +321,6 @@ export async function deleteProspect(
   return { writes: [...replaceProspect(current, gone), ...agendaRemoval(current)], answer: { id }, written: gone };
 }
 
-/** Writes nothing if the prospect already shows these tags in this order. */
 export async function setTags(
   context: ApiContext,
   caller: Caller,
@@ -347,13 +339,13 @@ export async function setTags(
   return shown(context, await change(context, caller, current, wanted, origin), dictionary);
 }
 
-/** Throws `validation_failed` with a pointer to the first occurrence of each unknown tag. */
+/** The error has a pointer to the first occurrence of each unknown tag. */
 function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
   const unknown = [...new Set(tagIds)].flatMap((id) => (tags.has(id) ? [] : [`tagIds/${tagIds.indexOf(id)}`]));
   if (unknown.length > 0) throw badReference("a tag", ...unknown);
 }
 
-/** True if the prospect already shows the tags `wanted`. Its row may also contain ids of deleted tags, which are not shown. */
+/** The row may also contain ids of deleted tags, which are not shown. */
 function isShown({ tagIds }: StoredProspect, wanted: readonly number[], { tags }: Dictionary): boolean {
   return tagIds.filter((id) => tags.has(id)).join() === wanted.join();
 }
