@@ -1,4 +1,4 @@
-/** Creates, rotates, revokes and lists the API keys of a service account. Each change is one write of the account's key ring. */
+/** Creates, rotates, revokes and lists the API keys of a service account. They are in one row, the account's key ring. */
 import { digestOf, newKey, newKeyId } from "#shared/auth/api-key.ts";
 import { type Caller, common, effectivePermissions } from "#shared/auth/caller.ts";
 import { endOf, isLive, KEPT, readRing, ringWrite, type StoredKey, type StoredKeyRing } from "#shared/auth/key-ring.ts";
@@ -16,7 +16,6 @@ import { getAccount } from "#shared/reference/service-accounts.ts";
 import { requireOwnerFor } from "#shared/reference/user.ts";
 import { getUser, userSummary } from "#shared/reference/users.ts";
 
-/** `creator` is undefined if the user's row is missing. */
 export function presentKey(key: StoredKey, ring: StoredKeyRing, creator: StoredUser | undefined): ApiKey {
   const { id, name, last4, scopes, createdAt, orphanedAt = null, replacedBy = null } = key;
   return {
@@ -27,7 +26,7 @@ export function presentKey(key: StoredKey, ring: StoredKeyRing, creator: StoredU
   };
 }
 
-/** The list includes ended keys, until newer ones take their place. */
+/** The list has ended keys until newer ones take their place. */
 export async function listKeys(context: ReadContext, companyId: number, id: number): Promise<ApiKey[]> {
   const ring = await readRing(context, await getAccount(context, companyId, id));
   const { users } = await currentDictionary(context, companyId);
@@ -39,7 +38,7 @@ type Sponsored = Pick<StoredKey, "createdBy" | "sponsors" | "creatorRights" | "o
 
 interface Opened {
   readonly ring: StoredKeyRing;
-  /** The keys that can be used. */
+  /** The keys that have not ended. */
   readonly live: readonly StoredKey[];
   readonly nowMs: number;
 }
@@ -59,13 +58,13 @@ function keyOf(ring: StoredKeyRing, keyId: string): StoredKey {
   return key;
 }
 
-/** Throws `permission_denied` or `insufficient_scope` if the caller would give rights that the caller does not have. */
+/** Throws `permission_denied` or `insufficient_scope` for rights that the caller does not have. */
 function requireRights(caller: Caller, { role }: Pick<Caller, "role">, { scopes }: Pick<NewApiKey, "scopes">): void {
   requireOwnerFor(caller, role);
   for (const scope of scopes) requireScope(caller, scope);
 }
 
-/** Returns the fields that make the caller responsible for a key. If the caller uses an API key, its sponsors become sponsors too. */
+/** If the caller uses an API key, its sponsors become sponsors too. */
 function sponsored({ userId, ...rights }: Caller, key: StoredKey | undefined): Sponsored {
   return {
     createdBy: userId,
@@ -87,7 +86,7 @@ async function planOf<Answer>(
   return { writes: [...checks, ringWrite(ring, { keys: after, rights: ring.rights }, iso(nowMs))], answer };
 }
 
-/** Throws `conflict` if the account has too many keys. The key `besides`, and keys that newer ones replace, do not count. */
+/** The key `besides`, and keys that newer ones have replaced, do not count. */
 function requireRoom({ live }: Opened, besides?: StoredKey): void {
   const others = live.filter((key) => key !== besides && key.replacedBy === undefined);
   if (others.length < limits.keysPerAccount && live.length < KEPT) return;
@@ -184,7 +183,6 @@ export async function takeOverKey(
   });
 }
 
-/** Throws `not_found` if the account has no such key. */
 export async function revokeKey(
   context: ApiContext,
   caller: Caller,

@@ -12,16 +12,13 @@ import { ApiError } from "#shared/errors.ts";
 import { callerUnchanged } from "#shared/reference/user.ts";
 
 export interface CheckedCaller {
-  /** The check to add to the transaction. Empty if `others` already writes or checks the same row. */
+  /** Empty if `others` already writes or checks the same row. */
   readonly checks: readonly Write[];
-  /** The key of the caller. Undefined for a person. */
+  /** Undefined for a person. */
   readonly key: StoredKey | undefined;
 }
 
-/**
- * `others` are the other writes of the transaction. Call this function after the reads for these writes. Throws `permission_denied` if the
- * key has lost rights.
- */
+/** Call it after the reads for the other writes of the transaction. Throws `permission_denied` if the key has lost rights. */
 export async function checkedCaller(
   context: ReadContext,
   caller: Caller,

@@ -33,7 +33,6 @@ import {
 } from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
 
-/** Enabling a user whose invitation has ended sends a new invitation. */
 export async function changeUser(
   context: ApiContext,
   identities: IdentityProvider,
@@ -50,7 +49,6 @@ export async function changeUser(
   return inviteAgain(context, identities, caller, current, next);
 }
 
-/** Writes nothing if all values are the same as before. */
 async function userChange(
   context: ApiContext,
   caller: Caller,
@@ -64,7 +62,7 @@ async function userChange(
   const written = nextVersion(current, { ...next, updatedAt: iso(nowMs) });
   const writes: Write[] = [
     userWrite(written, equals("version", current.version)),
-    // After an ended invitation, the token subject may belong to another user, whose rights this write would change.
+    // After an ended invitation, the token subject may belong to another user, who would get these rights.
     ...(canSignIn(current, nowMs) ? [rightsWrite(written)] : []),
     ...(await namesAndKeys(context, caller.companyId, current, written)),
   ];
@@ -92,10 +90,7 @@ async function getPerson(context: ApiContext, companyId: number, id: number): Pr
   return user;
 }
 
-/**
- * Disables a user, whose prospects stay assigned, or withdraws an invitation. After a withdrawn invitation, the e-mail address can be
- * invited again. Throws `not_found` if the user is already disabled or withdrawn.
- */
+/** Throws `not_found` if the user is already disabled or the invitation withdrawn. */
 export async function disableOrWithdraw(
   context: ApiContext,
   identities: IdentityProvider,
@@ -114,8 +109,8 @@ export async function disableOrWithdraw(
 }
 
 /**
- * Withdraws an invitation: first at the identity provider, and then in the rows. Until the rows change, they prevent a new invitation. In
- * the opposite order, a new invitation could come in between, and its user would be removed from the provider.
+ * Withdraws an invitation first at the identity provider, and then in the rows, which prevent a new invitation until then. In the opposite
+ * order, the provider might remove the user of a new invitation.
  */
 async function withdrawal(
   context: ApiContext,
@@ -136,7 +131,7 @@ async function withdrawal(
   return [
     userWrite(next, equals("version", version)),
     ...(await checkedCaller(context, caller)).checks,
-    // After an expired invitation, these rows may belong to another user. They are deleted only if they still belong to this user.
+    // After an expired invitation, these rows may belong to another user.
     ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...namesChange(companyId, changeOf(current, next)),

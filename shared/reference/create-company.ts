@@ -12,7 +12,6 @@ import { newValueWrites } from "#shared/reference/values.ts";
 
 export interface NewCompany {
   readonly name: string;
-  /** `sub` is the subject of the owner's tokens. */
   readonly owner: Pick<StoredUser, "email" | "firstName" | "lastName" | "sub">;
 }
 

@@ -14,19 +14,19 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 export const losesRights = (before: StoredUser, after: StoredUser): boolean =>
   isDegraded(before, after) || effectivePermissions(before).length > common(before, after).permissions.length;
 
-/** True if the keys of which the user is a sponsor become orphaned. */
+/** The keys of which such a user is a sponsor become orphaned. */
 const isDegraded = (before: StoredUser, after: StoredUser): boolean =>
   (before.isActive && !after.isActive) || isBelow(after.role, before.role);
 
 interface CreatorWrites {
   readonly writes: readonly Write[];
-  /** The changed ring `exceptFor`, which the caller must write. */
+  /** The changed form of the ring `exceptFor`, which the caller must write. */
   readonly own?: StoredKeyRing | undefined;
 }
 
 /**
- * Returns the writes for the keys of which the user is a sponsor. Every other ring gets a check that no key was added meanwhile. The
- * transaction must also fail if the dictionary has changed, because a new account has a new ring.
+ * Every ring without keys of the sponsor gets a check that no key was added meanwhile. The transaction must also fail if the dictionary has
+ * changed, because a new account has a new ring.
  */
 export async function creatorWrites(
   { table }: Pick<ReadContext, "table">,
@@ -53,7 +53,6 @@ export async function creatorWrites(
   };
 }
 
-/** Returns the same ring if the user is the sponsor of none of its keys. */
 function lowered(ring: StoredKeyRing, before: StoredUser, after: StoredUser): StoredKeyRing {
   if (!ring.keys.some(({ sponsors }) => sponsors.includes(after.id))) return ring;
   const orphanedAt = isDegraded(before, after) ? after.updatedAt : undefined;

@@ -1,7 +1,4 @@
-/**
- * The dictionary of a company: its statuses, tags and users. A warm function caches it. Each change raises its version, so a cached
- * dictionary is valid while its version is current.
- */
+/** The dictionary of a company: its statuses, tags and users. It is cached, and each change raises its version. */
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { cachePerTable } from "#shared/cache.ts";
 import type { SharedChange } from "#shared/company-index/change-log.ts";
@@ -22,7 +19,7 @@ export interface Dictionary {
   readonly users: ReadonlyMap<number, StoredUser>;
 }
 
-/** The Query reads the version first, so the entries are at least as new as the version. */
+/** The Query returns the version first, so the entries are at least as new. */
 export async function loadDictionary(table: Reads, companyId: number): Promise<Dictionary> {
   const statuses = new Map<number, StoredStatus>();
   const tags = new Map<number, StoredTag>();
@@ -39,19 +36,13 @@ export async function loadDictionary(table: Reads, companyId: number): Promise<D
 
 const versionOf = (company: unknown): number => StoredCompany.parse(company).dictionaryVersion ?? 0;
 
-/**
- * Add these writes to each transaction that changes a status, tag or user. Cached dictionaries are then outdated. `changes` are the entries
- * for the change log.
- */
+/** Add these writes to each transaction that changes a status, tag or user. The change log gets the `changes`. */
 export const namesChange = (companyId: number, ...changes: readonly SharedChange[]): Write[] => [
   raiseVersion(companyId),
   ...loggedNamesChange(companyId, changes),
 ];
 
-/**
- * Like `namesChange`, but the first write fails if the dictionary has changed since `dictionary` was read. Without this condition,
- * concurrent requests could exceed a limit on the number of entries.
- */
+/** The first write fails if the dictionary has changed. Otherwise, concurrent requests could exceed a limit on the number of entries. */
 export const namesChangeAfter = (
   { version }: Dictionary,
   companyId: number,
@@ -74,10 +65,7 @@ const loggedNamesChange = (companyId: number, changes: readonly SharedChange[]):
 
 type NamedRecord = StoredStatus | StoredTag | Omit<StoredUser, "sub">;
 
-/**
- * Returns `next` with the version after that of `current`. `renames` counts the changes that other records show. It is part of the versions
- * of these records (record-version.ts).
- */
+/** `renames` counts the changes that other records show. It is part of the versions of these records (record-version.ts). */
 export const nextVersion = <Row extends NamedRecord>(current: NamedRecord, next: Row): Row => ({
   ...next,
   version: current.version + 1,
@@ -90,7 +78,7 @@ export const creationOf = ({ type: kind, id, version }: NamedRecord): SharedChan
   isShownElsewhere: false,
 });
 
-/** `isShownElsewhere`: other records show the changed field, such as the name of a user, or the value or colour of a status or tag. */
+/** `isShownElsewhere`: other records show the changed field, such as the name of a user or the colour of a status. */
 export const changeOf = (before: NamedRecord, after: NamedRecord): SharedChange => ({
   ...creationOf(after),
   isShownElsewhere: shownElsewhere(before) !== shownElsewhere(after),
@@ -104,13 +92,13 @@ function keep<T extends { id: number }>(into: Map<number, T>, entry: T): void {
 }
 
 interface Source extends Pick<ReadContext, "table" | "clock"> {
-  /** The dictionary of a request with many writes. It was current when the request began, so the writes do not read the version again. */
+  /** The dictionary at the begin of a request with many writes, which need not read the version again. */
   readonly dictionary?: Dictionary | undefined;
 }
 
 interface Cached {
   readonly dictionary: Dictionary;
-  /** The time at which the dictionary was read, in milliseconds since 1970. */
+  /** The time of the read, in milliseconds since 1970. */
   readonly at: number;
 }
 
@@ -120,14 +108,14 @@ const dictionaries = cachePerTable<Cached>({
   bytesOf: ({ dictionary: { statuses, tags, users } }) => ENTRY_BYTES * (1 + statuses.size + tags.size + users.size),
 });
 
-/** Returns a dictionary that is at most a minute old. Check that its version is current, for example by a condition of the transaction. */
+/** Returns a dictionary that is at most a minute old. Check its version, for example by a condition of the transaction. */
 export async function recentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   const found = dictionaries(source.table).get(companyId)?.value;
   if (found !== undefined && source.clock.now() - found.at < limits.dictionaryCacheMs) return found.dictionary;
   return freshDictionary(source, companyId);
 }
 
-/** Returns a dictionary of this version or a later one. The table is read only if the cached one is older. */
+/** Reads the table only if the cached dictionary is older than this version. */
 export async function dictionaryAtLeast(source: Source, companyId: number, version: number): Promise<Dictionary> {
   const cached = dictionaries(source.table).get(companyId);
   return cached !== undefined && cached.version >= version
@@ -135,10 +123,7 @@ export async function dictionaryAtLeast(source: Source, companyId: number, versi
     : freshDictionary(source, companyId);
 }
 
-/**
- * Returns `source.dictionary` if there is one, otherwise the current dictionary. If the current dictionary is cached, only its version is
- * read.
- */
+/** Reads only the version if the current dictionary is cached. */
 export async function currentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   if (source.dictionary !== undefined) return source.dictionary;
   const cached = dictionaries(source.table).get(companyId);

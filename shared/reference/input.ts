@@ -12,7 +12,6 @@ export const NewStatus = named(
   z.object({
     value: DisplayValue,
     color: z.optional(HexColor),
-    /** The position in lists. By default, the status comes after all other statuses. */
     sortOrder: z.optional(SortOrder),
   }),
   "A new lead status.",

@@ -40,11 +40,10 @@ export function invitationOf({ invitedUntil, isWithdrawn }: StoredUser, nowMs: n
   return invitedUntil <= nowMs ? "expired" : "pending";
 }
 
-/** True if the user has accepted the invitation, or can still accept it. */
 export const canSignIn = (user: StoredUser, nowMs: number): boolean =>
   ["accepted", "pending"].includes(invitationOf(user, nowMs));
 
-/** A user's row with the state of the invitation. The schema of the answer removes fields such as the token subject. */
+/** The schema of the answer removes fields such as the token subject. */
 export type PresentedUser = Omit<StoredUser, "type"> & Pick<User, "type" | "invitation" | "invitationExpiresAt">;
 
 export function presentUser(user: StoredUser, nowMs: number): PresentedUser {
@@ -58,13 +57,13 @@ export function presentUser(user: StoredUser, nowMs: number): PresentedUser {
 interface Claimants {
   /** Another company has a user or a pending invitation with the address. */
   readonly isHeldElsewhere: boolean;
-  /** The user of the same company who had the address before. */
+  /** The user of this company who had the address before. */
   readonly replaces: number | undefined;
 }
 
 /**
- * Always makes the same two reads, so that the duration reveals nothing about other companies. Throws `conflict` if another user of the
- * same company has the address.
+ * Makes the same reads for every address, so that the duration reveals nothing about other companies. Throws `conflict` if another user of
+ * this company has the address.
  */
 async function claimantsOf(
   context: ApiContext,
@@ -114,18 +113,15 @@ async function countInvitation({ table, clock }: ApiContext, companyId: number):
   throw new ApiError("rate_limited", detail, { headers });
 }
 
-/**
- * Starts a timer of `answersAfterMs`, and returns a function that waits until the timer ends. An endpoint calls the returned function
- * before it answers a success, because an earlier answer would reveal that no mail was sent.
- */
+/** Returns a function that waits until a timer ends. Call it before a success: an early answer would reveal that no mail was sent. */
 export function constantTime({ answersAfterMs }: IdentityProvider): () => Promise<void> {
   const waited = wait(answersAfterMs);
   return () => waited;
 }
 
 /**
- * Creates a user with an invitation, first at the identity provider and then in the table. Throws `conflict` if a user of the company has
- * the e-mail address, or any user of the service has the chosen token subject. Throws `rate_limited` above the daily maximum.
+ * Throws `conflict` if a user of the company has the e-mail address, or any user of the service has the chosen token subject. Throws
+ * `rate_limited` above the daily maximum.
  */
 export async function createUser(
   context: ApiContext,
@@ -178,7 +174,7 @@ type Unclaimed = Omit<StoredUser, "sub">;
 
 interface Invitation {
   readonly user: Unclaimed;
-  /** The user before this invitation. Undefined for a new user. */
+  /** Undefined for a new user. */
   readonly before?: StoredUser;
   /** The token subject that the caller has chosen. */
   readonly named?: string | undefined;
@@ -216,8 +212,8 @@ async function invitation(
     answer: presentUser(user, nowMs),
     after,
     refused: ({ failed }) => {
-      // The positions in `writes` at which a user of another company can make the transaction fail: the token subject, unless the caller
-      // has chosen it, and the claim on the address.
+      // The positions in `writes` at which a user of another company can make the transaction fail: the token subject, unless the caller has
+      // chosen it, and the claim on the address.
       const others = named === undefined ? [3, 4] : [4];
       const isLost = failed.every(({ index, item }) => others.includes(index) && item?.companyId !== caller.companyId);
       if (!isLost || !isOurs) return undefined;

@@ -1,4 +1,4 @@
-/** Makes reminders for API keys that end soon, and mails all notices about keys to admins. A changed key ring also makes an event. */
+/** Makes reminders for API keys that end soon, and mails all notices about keys to admins. */
 import { endOf, type KeyNotice, reminded, ringWrite, StoredKeyRing } from "#shared/auth/key-ring.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import type { SendMail } from "#shared/aws/ses.ts";
@@ -16,16 +16,13 @@ interface Context extends Pick<AppContext, "table" | "clock"> {
   readonly mail: SendMail | undefined;
 }
 
-/**
- * A sweep begins no ring after this time, because the function times out after 50 s. The next invocation, a minute later, handles the rings
- * that are left.
- */
+/** A sweep begins no key ring after this time, because the function times out after 50 s. The next sweep handles the others. */
 const WORK_MS = 30_000;
-/** Maximum recipients of a mail. `limits.keyMailsPerDay` mails are then at most 200 copies a day, which is the limit of invitations too. */
+/** `limits.keyMailsPerDay` mails are then at most 200 copies a day, which is the limit of invitations too. */
 const RECIPIENTS = 20;
 const AGAIN_MS = 3_600_000;
 
-/** Returns the number of handled rings. Throws the first error only after it has handled the other rings. */
+/** Returns the number of handled key rings. Throws the first error after it has handled the others. */
 export async function sweepKeyNotices(context: Context): Promise<number> {
   const { table, clock } = context;
   const begun = clock.now();
@@ -35,7 +32,7 @@ export async function sweepKeyNotices(context: Context): Promise<number> {
     if (clock.now() - begun > WORK_MS) break;
     handled++;
     await sweepRing(context, { pk: String(pk), sk: String(sk) }, begun).catch((error: unknown) => {
-      // Another request has changed the ring. The next sweep reads the ring again.
+      // The next sweep reads a ring again that another request has changed.
       if (!(error instanceof ConditionFailed)) errors.push(error);
     });
   }
@@ -53,7 +50,7 @@ async function sweepRing(context: Context, key: keys.Key, nowMs: number): Promis
   await context.table.transact([ringWrite(before, after, iso(nowMs), mailAt)]);
 }
 
-/** Returns when to try again, in milliseconds since 1970, or undefined if no mail is left. A killed function may send a mail twice. */
+/** Returns when to try again, in milliseconds since 1970. Undefined if no mail is left. A killed function may send a mail twice. */
 async function mailed(context: Context, ring: StoredKeyRing, nowMs: number): Promise<number | undefined> {
   const { unsent = [], companyId, userId } = ring;
   if (unsent.length === 0 || context.mail === undefined) return undefined;

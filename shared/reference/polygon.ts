@@ -1,6 +1,4 @@
-/**
- * The schema of polygons, and their packed form, which loses no precision. A packed point takes 4 to 13 bytes instead of about 40 as JSON.
- */
+/** The schema of polygons, and their packed form: a point takes 4 to 13 bytes instead of about 40 as JSON, and loses no precision. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
 import { byteAt } from "#shared/at.ts";
@@ -8,7 +6,7 @@ import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import * as limits from "#shared/limits.ts";
 import { coordinate } from "#shared/schema.ts";
 
-/** `[lng, lat]` in degrees. They are not rounded, because the API returns a polygon exactly as it was sent. */
+/** `[lng, lat]` in degrees, not rounded, because the API returns a polygon exactly as it was sent. */
 const Point = z.tuple([coordinate(180), coordinate(90)], { error: "must be a point [lng, lat] of two numbers" });
 
 const [FEWEST, MOST] = [limits.polygonPointsMin, limits.polygonPointsMax];
@@ -22,13 +20,13 @@ const lengthOf = (input: unknown): number => (Array.isArray(input) ? input.lengt
 
 export type Polygon = readonly (readonly [number, number])[];
 
-/** With at most this number of decimals, a scaled coordinate is below 2^52, where doubles are exact. No real position needs more. */
+/** With at most this number of decimals, a scaled coordinate is below 2^52, where doubles are exact. */
 const MOST_DECIMALS = 13;
 /** The first number of a packed polygon is the number of decimals of its coordinates, or this value if they are stored as doubles. */
 const DOUBLES = 255;
 const DOUBLE_BYTES = 8;
 
-/** Packs coordinates as integers, each as the difference from the previous point, if `MOST_DECIMALS` suffice, otherwise as doubles. */
+/** Packs coordinates as integers, each as the difference from the previous point. Packs doubles if `MOST_DECIMALS` do not suffice. */
 export function packPolygon(polygon: Polygon): Uint8Array<ArrayBuffer> {
   const into = new ByteWriter();
   const decimals = decimalsOf(polygon);
@@ -76,10 +74,7 @@ function readScaled(from: ByteReader, count: number, scale: number): [number, nu
   });
 }
 
-/**
- * Returns the first bytes of all values, then the second bytes, and so on. Bytes with the same position in their values are often equal, so
- * they compress well.
- */
+/** Returns the first bytes of all values, then the second bytes, and so on. They are often equal, so they compress well. */
 function shuffled(values: readonly number[]): Uint8Array {
   const plain = new DataView(new ArrayBuffer(values.length * DOUBLE_BYTES));
   for (const [i, value] of values.entries()) plain.setFloat64(i * DOUBLE_BYTES, value);

@@ -1,4 +1,4 @@
-/** The schemas of companies, lead statuses and tags, and of the values that name statuses and tags. */
+/** The schemas of companies, lead statuses and tags. */
 import * as z from "zod/mini";
 import { Renames } from "#shared/auth/user-schema.ts";
 import * as limits from "#shared/limits.ts";
@@ -13,7 +13,6 @@ export type Company = z.infer<typeof Company>;
 
 export const StoredCompany = z.extend(Company, {
   type: z.literal("company"),
-  /** The version of the dictionary. */
   dictionaryVersion: z.optional(z.int()),
 });
 export type StoredCompany = z.infer<typeof StoredCompany>;

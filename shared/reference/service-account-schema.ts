@@ -75,11 +75,8 @@ export const Rotation = named(
 );
 export type Rotation = z.output<typeof Rotation>;
 
-export const KeyPath = z.object({
-  id: PathId,
-  /** The form is not checked, because an unknown id must lead to 404 and not to 400. */
-  keyId: z.string(),
-});
+/** An id of another form than a key's leads to 404 like any unknown id. */
+export const KeyPath = z.object({ id: PathId, keyId: z.string() });
 
 export const RevokedKey = named("RevokedKey", z.object({ id: z.string() }), "The revoked key.");
 

@@ -18,7 +18,7 @@ import type { NewServiceAccount, ServiceAccountPatch } from "#shared/reference/s
 import { requireOwnerFor, userWrite } from "#shared/reference/user.ts";
 import { getUser, listUsers } from "#shared/reference/users.ts";
 
-/** A user row with the account's name. The schema of the answer removes the other fields. */
+/** The schema of the answer removes the fields of a person. */
 export type PresentedAccount = StoredUser & { readonly name: string };
 
 const present = (account: StoredUser): PresentedAccount => ({ ...account, name: account.lastName });
@@ -29,21 +29,18 @@ export async function listAccounts(context: ReadContext, companyId: number): Pro
   return (await listUsers(context, companyId)).filter(isAccount).map(present);
 }
 
-/** Throws `not_found` for a person and for a deleted account. */
 export async function getAccount(context: ReadContext, companyId: number, id: number): Promise<PresentedAccount> {
   const user = await getUser(context, companyId, id);
   if (!isAccount(user)) throw notFound("service account");
   return present(user);
 }
 
-/** Prospects are assigned only to persons, so a sales account without the permission would see none. */
 function requireSight(rights: Rights): void {
   if (may(rights, "canViewAllProspects")) return;
   const message = "must have canViewAllProspects for the role sales, because a service account has no own prospects";
   throw invalid(`permissions ${message}.`, { pointer: "/permissions", code: "invalid_value", message });
 }
 
-/** Throws `conflict` if the company has too many accounts, and `permission_denied` if the role is above the caller's. */
 export async function createAccount(
   context: ApiContext,
   caller: Caller,
@@ -99,7 +96,6 @@ export async function createAccount(
   };
 }
 
-/** Writes nothing if all values are the same as before. */
 export async function changeAccount(
   context: ApiContext,
   caller: Caller,
@@ -112,7 +108,7 @@ export async function changeAccount(
   return accountChange(context, caller, current, next);
 }
 
-/** Also revokes all keys of the account. Records still show the account as their author. */
+/** Also revokes all keys of the account. */
 export async function deleteAccount(context: ApiContext, caller: Caller, id: number): Promise<Plan<{ id: number }>> {
   const { name: _, ...current } = await getAccount(context, caller.companyId, id);
   const plan = await accountChange(context, caller, current, { ...current, isActive: false });

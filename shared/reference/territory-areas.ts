@@ -1,7 +1,4 @@
-/**
- * Caches the polygons and the versions of territories in a warm function. Each filter and tile reads the head of the company index, whose
- * `territoriesVersion` shows whether the cache is current.
- */
+/** Caches the polygons and versions of territories. `territoriesVersion` in the head of the company index shows whether they are current. */
 import * as z from "zod/mini";
 import { cachePerTable } from "#shared/cache.ts";
 import { emptyArea, type PolygonArea, polygonArea } from "#shared/company-index/areas.ts";
@@ -17,9 +14,9 @@ interface Prepared {
   readonly polygon: Uint8Array;
 }
 
-/** Maximum bytes of all cached areas. A polygon of 5 000 points needs 200 KB to 12 MB, which depends on the points that were tested. */
+/** A polygon of 5 000 points needs 200 KB to 12 MB, which depends on the points that were tested. */
 const MAX_BYTES = 64_000_000;
-/** Each polygon counts as at least this size, because the cache adds up the sizes of all entries at each use and must have few entries. */
+/** A small polygon counts as this size, so that the cache has few entries: it adds up the sizes of all of them at each use. */
 const LEAST_BYTES = MAX_BYTES / 500;
 
 const areas = cachePerTable<Prepared>({
@@ -41,10 +38,7 @@ export interface CompanyTerritories {
 
 const keyOf = ({ companyId, head }: CompanyTerritories, id: number): string => `${companyId} ${head.logId} ${id}`;
 
-/**
- * Returns the area of a territory row. If the cache has the area of the same polygon, returns the cached area, which keeps the results of
- * earlier tests and is therefore faster.
- */
+/** A cached area of the same polygon keeps the results of earlier tests, and is therefore faster than a new one. */
 export function areaOf(company: CompanyTerritories, { id, polygon }: WithPolygon): PolygonArea {
   const cache = areas(company.table);
   const known = cache.get(keyOf(company, id))?.value;
@@ -54,10 +48,7 @@ export function areaOf(company: CompanyTerritories, { id, polygon }: WithPolygon
   return prepared.area;
 }
 
-/**
- * Returns the area of a territory. If the company has no territory with this id, the area is empty. A cached polygon is used only if no
- * polygon of the company has changed since it was read.
- */
+/** The area of a missing territory is empty. */
 export async function territoryArea(company: CompanyTerritories, id: number): Promise<Area> {
   const { table, companyId, head } = company;
   const known = areas(table).get(keyOf(company, id));

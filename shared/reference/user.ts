@@ -1,6 +1,6 @@
 /**
  * The schemas and rows of users, and the rules for who may change users. A user has four rows: the user, the rights by token subject, and
- * claims on the e-mail address in the company and in the service. The last row is missing if another company has the address.
+ * claims on the e-mail address in the company and in the whole service. The last one is missing if another company has the address.
  */
 import * as z from "zod/mini";
 import { type Caller, isBelow } from "#shared/auth/caller.ts";
@@ -98,7 +98,7 @@ export type UserPatch = z.output<typeof UserPatch>;
   example: { lastName: "Rivera" },
 }));
 
-/** The claim on an address in the whole service. It ends at `invitedUntil`, unless the invited user has signed in. */
+/** A claim on an address in the whole service. It ends at `invitedUntil`, unless the invited user has signed in. */
 export const EmailClaim = z.object({
   type: z.literal("email"),
   companyId: Id,
@@ -107,7 +107,7 @@ export const EmailClaim = z.object({
 });
 export type EmailClaim = z.infer<typeof EmailClaim>;
 
-/** The claim on an address in one company, also of an invited user whose address another company has. */
+/** A claim on an address in one company, also of an invited user whose address another company has. */
 export const CompanyEmail = z.object({ type: z.literal("companyEmail"), userId: Id });
 
 export const isEnded = ({ invitedUntil }: Pick<EmailClaim, "invitedUntil">, nowMs: number): boolean =>
@@ -116,7 +116,7 @@ export const isEnded = ({ invitedUntil }: Pick<EmailClaim, "invitedUntil">, nowM
 /** The condition that there is no row, or only the row of an expired invitation. */
 const free = (nowMs: number): Condition => any(absent, atMost("invitedUntil", nowMs));
 
-/** DynamoDB's TTL deletes the claim of an ended invitation after this time at the earliest. Until then, `free` ignores the claim. */
+/** DynamoDB's TTL deletes the claim of an ended invitation after this time. Until then, `free` ignores the claim. */
 const CLEAN_UP_MS = 24 * 3_600_000;
 
 export const userWrite = (user: StoredUser, when: Condition = absent): Write => ({
@@ -125,8 +125,8 @@ export const userWrite = (user: StoredUser, when: Condition = absent): Write => 
 });
 
 /**
- * Writes the rights by token subject. If an invited user has the claim on the e-mail address (`claimed`), the row contains the address: the
- * first sign-in then makes the claim permanent.
+ * Writes the rights by token subject. The row of an invited user with a claim on the e-mail address (`claimed`) contains the address, so
+ * that the first sign-in makes the claim permanent.
  */
 export const identityWrite = (
   { companyId, id: userId, sub, email, invitedUntil, ...user }: StoredUser,
@@ -165,7 +165,7 @@ export const claimWrite = ({ companyId, id: userId, email, invitedUntil }: Store
   orThrow: addressTaken,
 });
 
-/** The conditions fail if another user of the service has the e-mail address or the token subject. */
+/** Fails if another user of the service has the e-mail address or the token subject. */
 export function newUserWrites(user: StoredUser): Write[] {
   const nowMs = Date.parse(user.createdAt);
   return [userWrite(user), identityWrite(user, true, nowMs), companyEmailWrite(user), claimWrite(user, nowMs)];
@@ -180,15 +180,15 @@ export const rightsWrite = ({ id, sub, ...user }: StoredUser): Write => ({
 
 export const invitationEndsAt = (nowMs: number): number => nowMs + limits.invitationMs;
 
-/** Only owners may manage owners: throws `permission_denied` if one of the roles is `owner` and the caller is no owner. */
+/** Only owners may manage owners. */
 export function requireOwnerFor(caller: Caller, ...roles: readonly Role[]): void {
   if (caller.role !== "owner" && roles.includes("owner"))
     throw denied("Only an owner may create, change or disable an owner.");
 }
 
 /**
- * Throws if users disable themselves or lower their own role, so that a company keeps an owner. For the same reason, no API key may lower
- * an owner. Also throws if callers change themselves after they have lost the role that API Gateway has cached.
+ * So that a company keeps an owner, users cannot disable themselves or lower their own role, and no API key may lower an owner. Also throws
+ * if callers change themselves after they have lost the role that API Gateway has cached.
  */
 export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next: StoredUser): void {
   const losesOwner = current.role === "owner" && current.isActive && (next.role !== "owner" || !next.isActive);
@@ -199,10 +199,7 @@ export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next:
   if (isBelow(next.role, current.role)) throw new ApiError("conflict", "You cannot lower your own role.");
 }
 
-/**
- * Checks that the caller still has the role that API Gateway has cached. Add it to each transaction that changes another user: otherwise,
- * two owners could disable each other.
- */
+/** Fails if the caller has lost the role that API Gateway has cached. Otherwise, two owners could disable each other. */
 export const callerUnchanged = ({ companyId, userId, role }: Caller): Write => ({
   check: keys.user(companyId, userId),
   when: all(equals("role", role), equals("isActive", true)),

@@ -5,7 +5,6 @@ import * as keys from "#shared/db/keys.ts";
 import { notFound } from "#shared/errors.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 
-/** Returns all users of the company, including disabled ones. */
 export async function listUsers({ table }: ReadContext, companyId: number): Promise<StoredUser[]> {
   const { users } = await loadDictionary(table, companyId);
   return [...users.values()];
@@ -17,7 +16,6 @@ export async function getUser({ table }: ReadContext, companyId: number, id: num
   return StoredUser.parse(item);
 }
 
-/** Returns true if the user exists and is active. Prospects and territories may be assigned only to such a user. */
 export async function isActiveUser({ table }: ReadContext, companyId: number, id: number): Promise<boolean> {
   const item = await table.get(keys.user(companyId, id));
   return item !== undefined && StoredUser.parse(item).isActive;

@@ -28,7 +28,6 @@ const keyOf = (companyId: number, { type, id }: ValuedRow): keys.Key =>
 const valueKey = (companyId: number, { type, value }: ValuedRow): keys.Key =>
   keys.uniqueValue(companyId, type === "status" ? "STATUS" : "TAG", folded(value));
 
-/** Throws `conflict` if another status or tag has the value. */
 const claimValue = (companyId: number, row: ValuedRow): Write => ({
   put: { ...valueKey(companyId, row), type: "uniqueValue", id: row.id },
   when: absent,
@@ -42,7 +41,6 @@ export const newValueWrites = (companyId: number, row: ValuedRow): Write[] => [
   claimValue(companyId, row),
 ];
 
-/** Writes nothing if all values are the same as before. */
 function valueChange<Row extends ValuedRow>(
   companyId: number,
   current: Row,
@@ -102,7 +100,7 @@ export async function updateStatus(
   return valueChange(companyId, await getStatus(context, companyId, id), patch, context.clock.now());
 }
 
-/** Prospects keep the status, but nobody can assign it. Throws `not_found` if the status is already inactive. */
+/** Prospects keep the status, but nobody can assign it. */
 export async function deactivateStatus(
   context: ApiContext,
   companyId: number,
@@ -154,7 +152,7 @@ export async function updateTag(
   return valueChange(companyId, await getTag(context, companyId, id), patch, context.clock.now());
 }
 
-/** Deletes a tag. Its value may then be used again. Rows of prospects keep the tag's id, but the API no longer shows it. */
+/** Rows of prospects keep the id of the tag, which the API does not show any more. */
 export async function deleteTag(context: ApiContext, companyId: number, id: number): Promise<Plan<{ id: number }>> {
   const tag = await getTag(context, companyId, id);
   const deletion = { kind: "tag", id, version: tag.version + 1, isDeleted: true, isShownElsewhere: true } as const;
@@ -166,13 +164,10 @@ export async function deleteTag(context: ApiContext, companyId: number, id: numb
   return { writes, answer: { id } };
 }
 
-/** Tags that one transaction creates. It has at most 100 writes: three for each tag, and two for the version of the dictionary. */
+/** A transaction has at most 100 writes: three for each tag, and two for the version of the dictionary. */
 const TAGS_AT_ONCE = 30;
 
-/**
- * Creates the missing tags of an import. Returns the ids of all tags by case-folded value. Throws `conflict` if the company would have too
- * many tags.
- */
+/** Creates the missing tags. Returns the ids of all by case-folded value. Throws `conflict` if the company would have too many tags. */
 export async function ensureTags(
   context: ApiContext,
   companyId: number,
