@@ -118,10 +118,7 @@ export type ActivityReport = z.infer<typeof ActivityReport>;
 /** One count for each kind of activity, in the order of `factKinds`. */
 export type KindCounts = readonly number[];
 
-/**
- * A user who may see only assigned prospects gets only their own activity. Throws `validation_failed` if the range is too long, contains
- * too much activity or is outside the years 0000 to 9999.
- */
+/** A user who sees only assigned prospects gets only their own activity. */
 export async function activityReport(
   context: ReadContext,
   caller: Caller,
@@ -154,11 +151,11 @@ export async function activityReport(
   };
 }
 
-/** The error if a part of the activity cannot be read. A report without this part would look complete. */
+/** A report without the part that cannot be read would look complete. */
 const unreadable = (cause: unknown): ApiError =>
   new ApiError("unavailable", "The activity of the company cannot be read.", { cause });
 
-/** The range that is read if the requested range is empty. It is a single instant, so nearly nothing is read. */
+/** A single instant. It is read for an empty range, and costs nearly nothing. */
 const NO_TIME: TimeRange = { from: 0, to: 0 };
 const FIRST_TIME = Date.parse("0000-01-01T00:00:00.000Z");
 const LAST_TIME = Date.parse("9999-12-31T23:59:59.999Z");
@@ -171,7 +168,7 @@ function rangeOf({ from: first, to: last }: ActivityQuery, days: DaysOfZone): Ti
     const message = "must lie in the years 0000 to 9999";
     throw invalid("The report covers an impossible time.", { parameter, code: "out_of_range", message });
   }
-  // The limit is one hour longer than the number of days, because a range may contain the end of summer time, when a day has 25 hours.
+  // At the end of summer time, a day has 25 hours.
   if (to - from > limits.activityDays * DAY_MS + 3_600_000) {
     const message = `must be at most ${limits.activityDays} days after from`;
     throw invalid("The report covers too many days.", { parameter: "to", code: "invalid_range", message });
@@ -182,8 +179,8 @@ function rangeOf({ from: first, to: last }: ActivityQuery, days: DaysOfZone): Ti
 type Key = string | number | null;
 
 /**
- * The counts of each group. The key of a group is a day, or the id of a user, status or prospect. A report by territory also groups by
- * prospect. `byTerritory` then adds up the counts of the prospects in each territory.
+ * The key of a group is a day, or the id of a user, status or prospect. A report by territory groups by prospect, and `byTerritory` then
+ * adds up the counts of the prospects in each territory.
  */
 class Groups implements Counting {
   readonly #groupBy: ActivityQuery["groupBy"];
@@ -272,7 +269,7 @@ async function itemsOf(
   });
 }
 
-/** Sorts days and ids in ascending order, with null last. */
+/** Null comes last. */
 function inOrder([a]: readonly [Key, unknown], [b]: readonly [Key, unknown]): number {
   if (typeof a === "string" && typeof b === "string") return a < b ? -1 : 1;
   return (Number(a) || Number.POSITIVE_INFINITY) - (Number(b) || Number.POSITIVE_INFINITY);

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { DAY_MS } from "#shared/clock.ts";
 
-/** The offsets of time zones are multiples of this, so all instants of a quarter of an hour are on the same day. */
+/** The offsets of time zones are multiples of a quarter of an hour, so all its instants are on the same day. */
 const QUARTER_MS = 15 * 60_000;
 const NAME_MAX = 64;
 
@@ -17,7 +17,6 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** The name of a time zone in the IANA database, such as `America/Denver`. */
 export const TimeZone = z
   .string()
   .check(
@@ -46,11 +45,11 @@ export class DaysOfZone {
     return day;
   }
 
-  /** Returns the first instant of the day. A day up to 1 January 1970 is treated as a day in UTC, because no activity is so old. */
+  /** Returns the first instant of the day. A day up to 1 January 1970 counts as a day in UTC, because no activity is so old. */
   startOf(day: string): number {
     const utc = Date.parse(day);
     if (this.isUtc || utc < DAY_MS) return utc;
-    // Binary search for the first quarter of an hour that is not on an earlier day.
+    // Searches the first quarter of an hour that is not on an earlier day.
     let [before, after] = [utc - DAY_MS, utc + DAY_MS];
     while (after - before > QUARTER_MS) {
       const middle = before + Math.floor((after - before) / 2 / QUARTER_MS) * QUARTER_MS;

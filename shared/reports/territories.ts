@@ -27,10 +27,9 @@ interface ActiveProspect {
   isInside: boolean;
 }
 
-/** The prospects of one segment of the search index, or all unflushed prospects. Only those that have activity and a position. */
+/** The prospects with activity and a position, either of one segment of the company index or unflushed ones. */
 interface Block {
   readonly places: Places;
-  /** A box around all places. Undefined if it is not known. */
   readonly zone?: Pick<Zone, "box">;
   readonly prospects: readonly ActiveProspect[];
 }
@@ -41,8 +40,8 @@ interface TerritoryCounts {
 }
 
 /**
- * Returns the territories with activity, sorted by id. The last entry (null) counts prospects in no territory, deleted ones, and those that
- * the caller may not see. A prospect in several territories counts in each. A prospect on the boundary is inside.
+ * Sorted by id. The last entry (null) counts prospects in no territory, deleted ones, and those that the caller does not see. A prospect in
+ * several territories counts in each.
  */
 export async function byTerritory(
   context: ReadContext,
@@ -68,7 +67,6 @@ export async function byTerritory(
   return rest === undefined ? found : [...found, { territory: null, counts: rest }];
 }
 
-/** Returns the prospects with activity that the caller may see, one block for each segment and one for the unflushed prospects. */
 function blocksOf({ segments, unflushed }: Matches, byProspect: ReadonlyMap<number, readonly number[]>): Block[] {
   const active = (row: number, id: number): ActiveProspect | [] => {
     const counts = byProspect.get(id);
@@ -87,7 +85,7 @@ function blocksOf({ segments, unflushed }: Matches, byProspect: ReadonlyMap<numb
   return blocks.filter(({ prospects }) => prospects.length > 0);
 }
 
-/** Adds up the counts of the prospects inside the area, and sets `isInside` of these prospects. Undefined if no prospect is inside. */
+/** Sets `isInside` of the prospects inside. Undefined if there are none. */
 function countsInside({ box, rowsInside }: PolygonArea, blocks: readonly Block[]): readonly number[] | undefined {
   const found: (readonly number[])[] = [];
   for (const { places, zone, prospects } of blocks) {

@@ -13,7 +13,7 @@ interface Fault {
   readonly detail: string;
 }
 
-/** Either the territory of the feature, or the first fault of the feature. */
+/** Either the territory or the first fault of the feature. */
 export interface ReadFeature {
   readonly input?: NewTerritory;
   readonly fault?: Fault;
@@ -36,10 +36,7 @@ class Invalid extends Error {
   }
 }
 
-/**
- * Returns one territory, or one for each polygon of a MultiPolygon. A MultiPolygon that is only cut at the 180th meridian is one polygon. A
- * feature with a faulty polygon has no territory.
- */
+/** A MultiPolygon makes one territory for each polygon, but only one if it is cut at the 180th meridian. A faulty polygon allows none. */
 export function readFeature(feature: unknown, { users }: Pick<Dictionary, "users">): [ReadFeature, ...ReadFeature[]] {
   try {
     const { geometry, properties, crs } = parsed(
@@ -78,10 +75,7 @@ export function readFeature(feature: unknown, { users }: Pick<Dictionary, "users
   }
 }
 
-/**
- * Reads the name from the first of four properties that has one. Map programs write null or an empty text for a property without a value.
- * Some programs write a number as the name.
- */
+/** Map programs write null or an empty text for a property without a value. Some write a number as the name. */
 function nameOf(properties: Readonly<Record<string, unknown>>): unknown {
   for (const key of ["name", "Name", "NAME", "title"]) {
     const name = properties[key];
@@ -91,14 +85,14 @@ function nameOf(properties: Readonly<Record<string, unknown>>): unknown {
   return undefined;
 }
 
-/** The name of a value in messages: the type of a GeoJSON object, or the kind of any other value. */
-export function kindOf(value: unknown): string {
+/** Names the value in messages. */
+function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (typeof value !== "object" || value === null) return value === null ? "null" : `a ${typeof value}`;
   return "type" in value && typeof value.type === "string" ? `a ${value.type}` : "an object without a type";
 }
 
-/** Returns the ring of each polygon. Polygons may have only one ring each. A third number of a position, its height, is left out. */
+/** Returns the one ring of each polygon. The third number of a position, its height, is left out. */
 function ringsOf(geometry: unknown): unknown[][] {
   const { type, coordinates, crs } = parsed(
     Geometry,
@@ -156,7 +150,7 @@ function parsed<S extends z.ZodMiniType>(
   throw new Invalid(code, detail ?? `${placeOf(issue?.path ?? [], place)}: ${issue?.message ?? "is not valid"}`);
 }
 
-/** Converts the path of a field in `NewTerritory` to its path in the GeoJSON feature, for error messages. */
+/** Converts the path of a field in `NewTerritory` to its path in the GeoJSON feature. */
 const placeOf = ([field, ...inside]: readonly PropertyKey[], place = ""): string =>
   field === "polygon"
     ? [place, ...inside].join("/")
@@ -167,7 +161,7 @@ const shortened = (text: string): string =>
 
 const Crs = z.object({ properties: z.object({ name: z.string() }) });
 
-/** CRS84 and EPSG:4326, also as URNs and URLs. Map programs write longitude before latitude for both. */
+/** Map programs write longitude before latitude for CRS84 and for EPSG:4326. */
 const known =
   /^(?:(?:OGC:)?CRS:?84|EPSG:4326|urn:(?:x-)?ogc:def:crs:(?:OGC:[\d.]*:CRS:?84|EPSG:[\d.]*:4326)|https?:\/\/www\.opengis\.net\/def\/crs\/(?:OGC\/[\d.]+\/CRS84|EPSG\/\d+\/4326))$/i;
 
@@ -178,7 +172,7 @@ const crsName = (crs: unknown): string | undefined => {
 
 export const isKnownCrs = (crs: unknown): boolean => crs == null || known.test(crsName(crs)?.trim() ?? "");
 
-/** Returns the second half of an error message, which follows the name of the value. */
+/** Returns an error message without its subject. */
 export function foreignCrs(crs: unknown): string {
   const name = crsName(crs);
   const found = name === undefined ? "has no text in properties/name" : `is ${name.slice(0, 100)}`;

@@ -7,14 +7,14 @@ import type { Polygon } from "#shared/reference/polygon.ts";
 import { named } from "#shared/schema.ts";
 import { Territory } from "#shared/territories/territories.ts";
 
-/** Minimum number of positions of a ring in GeoJSON. It includes the last position, which repeats the first one. */
+/** Minimum number of positions of a ring, with the last one, which repeats the first. */
 const RING_POSITIONS = 4;
 
 const TerritoryGeometry = named(
   "TerritoryGeometry",
   z.object({
     type: z.enum(["Polygon", "MultiPolygon"]),
-    /** A list of rings, or a list of polygons with rings. The schema is no union, because many generators of clients cannot read one. */
+    /** The schema is no union of a Polygon and a MultiPolygon, because many generators of clients cannot read one. */
     coordinates: z.array(z.array(z.array(z.unknown()))),
   }),
   "A GeoJSON polygon with one ring. If the territory crosses the 180th meridian, a MultiPolygon that is cut there.",
@@ -73,9 +73,8 @@ export function exteriorRing(polygon: Polygon): [number, number][] {
   const [first] = ring;
   if (first === undefined) return ring;
   if (!isClosed(ring)) ring.push([...first]);
-  // Repeating the first position does not change the area of a polygon with two different points.
   while (ring.length < RING_POSITIONS) ring.push([...first]);
-  // The rounding errors of the area of a small ring could exceed the area, if its coordinates were not relative to one of its points.
+  // Without coordinates relative to one of its points, rounding errors could exceed the area of a small ring.
   const near = ring.map(([lng, lat]): [number, number] => [lng - first[0], lat - first[1]]);
   return doubleArea(near) < 0 ? ring.reverse() : ring;
 }

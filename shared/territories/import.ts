@@ -1,6 +1,6 @@
 /**
- * Imports territories from GeoJSON, in groups of one transaction each. With an idempotency key, the transaction also writes a receipt of
- * the group. A repeated request skips the groups that have a receipt.
+ * Imports territories from GeoJSON, in groups of one transaction each. With an idempotency key, the transaction also writes a receipt, and
+ * a repeated request skips the groups that have one.
  */
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
@@ -36,7 +36,7 @@ export const NewTerritories = named(
       error: ({ input }) =>
         `must be FeatureCollection, and is ${typeof input === "string" ? input.slice(0, 100) : "missing"}`,
     }),
-    /** Each feature is validated later, because one invalid feature must not prevent the import of the other features. */
+    /** Validated later, because one invalid feature must not prevent the import of the others. */
     features: z.array(z.unknown()).check(z.maxLength(limits.territoryFeatures)),
     crs: z.optional(z.unknown().check(z.refine(isKnownCrs, { error: ({ input }) => foreignCrs(input) }))),
   }),
@@ -116,7 +116,7 @@ export type TerritoryImport = z.infer<typeof TerritoryImport>;
   },
 }));
 
-/** Number of polygons in a group. Each polygon needs three writes, and the group up to three more. A transaction has at most 100. */
+/** Each polygon needs three writes, and the group up to three more. A transaction has at most 100. */
 export const IMPORT_GROUP = 32;
 const StoredGroup = z.object({
   type: z.literal("territoryImportGroup"),
@@ -128,7 +128,7 @@ const StoredGroup = z.object({
 });
 type StoredGroup = z.infer<typeof StoredGroup>;
 
-/** Creates a territory for each valid polygon, unless the company has one with the same name and ring (`signOf`). */
+/** Creates a territory for each valid polygon, unless the company has the same one (`signOf`). */
 export async function importTerritories(
   context: ApiContext,
   caller: Caller,
@@ -138,8 +138,8 @@ export async function importTerritories(
   const read = placed(features.map((feature) => readFeature(feature, names)));
   const count = Math.ceil(read.length / IMPORT_GROUP);
   const known = await knownTerritories(context, caller.companyId, read);
-  // The receipts are read after the known territories. Otherwise, a concurrent execution of this request could write a group between the
-  // reads, and the group would be reported as duplicates.
+  // Read after the known territories. Otherwise, a group that a concurrent execution of this request writes between the reads would be
+  // reported as duplicates.
   const receipts = await readReceipts(context, caller, count);
   const results: PolygonResult[] = [];
   for (let number = 0; number < count; number++) {
@@ -156,7 +156,7 @@ export async function importTerritories(
   return { created: counted("created"), skipped: counted("skipped"), failed: counted("failed"), results: all };
 }
 
-/** A feature has failed if one of its polygons has failed, so that nobody takes the feature for completely imported. */
+/** A feature has failed if one of its polygons has failed. */
 function ofFeature(results: readonly PolygonResult[]): FeatureResult {
   const ids = results.flatMap(({ id }) => (id === null ? [] : [id]));
   const by = (outcome: FeatureResult["outcome"]) => results.find((one) => one.outcome === outcome);
@@ -165,7 +165,7 @@ function ofFeature(results: readonly PolygonResult[]): FeatureResult {
   return { ...shown, id: ids[0] ?? null, ids };
 }
 
-/** Returns the polygons of all features. A feature fails if the file would exceed the maximum number of polygons with it. */
+/** A feature fails if the file would exceed the maximum number of polygons with it. */
 function placed(features: readonly ReturnType<typeof readFeature>[]): PlacedFeature[] {
   let left = limits.territoryFeatures - features.length;
   return features.flatMap((polygons, index): PlacedFeature[] => {
@@ -186,7 +186,6 @@ interface PlacedFeature extends ReadFeature {
 const groupKey = (caller: Caller, requestKey: string, number: number): keys.Key =>
   keys.requestPart(caller.companyId, caller.userId, requestKey, number);
 
-/** Returns the results of the groups that an earlier execution of this request has written. */
 async function readReceipts(
   { table, clock, requestKey }: ApiContext,
   caller: Caller,
@@ -198,7 +197,7 @@ async function readReceipts(
   return new Map(groups.map(({ number, results }) => [number, results]));
 }
 
-/** Returns the ids of the company's territories that have the name of a feature. The key of the map is the result of `signOf`. */
+/** Returns the ids of territories with the name of a feature, by the result of `signOf`. */
 async function knownTerritories(
   { table }: ApiContext,
   companyId: number,
@@ -209,13 +208,13 @@ async function knownTerritories(
   if (names.size === 0) return known;
   for await (const item of table.query(keys.territories(companyId))) {
     const { id, name, polygon } = StoredTerritory.parse(item);
-    // Only polygons of territories with such a name are unpacked, because all polygons of a company may not fit into memory.
+    // All polygons of a company may not fit into memory.
     if (names.has(folded(name))) known.set(signOf({ name, polygon: unpackPolygon(polygon) }), id);
   }
   return known;
 }
 
-/** Returns a hash that is equal for the same name, ignoring case, and the same ring, whatever its direction and first point. */
+/** Equal for the same name, ignoring case, and the same ring, whatever its direction and first point. */
 export function signOf({ name, polygon = [] }: { name: string; polygon?: Polygon | undefined }): string {
   // A cut at the 180th meridian adds points, which do not change the polygon.
   const ring = exteriorRing(withoutCuts(polygon)).slice(0, -1);
@@ -237,13 +236,12 @@ const result = (index: number, outcome: PolygonResult["outcome"], more: Partial<
   ...more,
 });
 
-/** A polygon of a group: what its result will be, and its territory if the group creates one. */
+/** A polygon of a group, with its territory if the group creates one. */
 interface Entry {
   readonly shown: PolygonResult;
   readonly territory?: StoredTerritory;
 }
 
-/** Writes the territories of one group in one transaction. Returns the results of its polygons, in their order. */
 async function importGroup(
   context: ApiContext,
   caller: Caller,
@@ -274,7 +272,6 @@ async function importGroup(
   return (await carryOut(plan, commitTo(context.table))).answer;
 }
 
-/** If the company has no room for all territories, `refused` returns a smaller plan. */
 function groupPlan(
   context: ApiContext,
   caller: Caller,
@@ -296,7 +293,7 @@ function groupPlan(
     ],
     answer,
     refused: (error) => {
-      // Another execution of this request has already written the group. Its results are returned.
+      // Another execution of this request has already written the group.
       const earlier = receipt.length === 0 ? undefined : failedAt(error, 1);
       if (earlier !== undefined) return Promise.resolve(unchanged(StoredGroup.parse(earlier.item).results));
       const full = failedAt(error, 0);
@@ -306,7 +303,7 @@ function groupPlan(
       const detail = tooManyTerritories().message;
       const left = entries.map((entry): Entry => {
         const { index, id } = entry.shown;
-        // A later feature of the group may have been skipped as a duplicate of a refused territory. It is then refused too.
+        // A duplicate of a refused territory is refused too.
         const isRefused = id !== null && refused.has(id);
         return isRefused ? { shown: result(index, "failed", { code: "conflict", detail }) } : entry;
       });
@@ -317,7 +314,7 @@ function groupPlan(
 
 const Count = z.object({ territories: z.int(), polygonBytes: z.int() });
 
-/** Returns the territories that fit into the company's limits. `count` is the row with the company's present counts. */
+/** `count` is the row with the present counts of the company. */
 function thatFit(count: unknown, wanted: readonly StoredTerritory[]): StoredTerritory[] {
   let { territories, polygonBytes } = Count.parse(count);
   return wanted.filter((territory) => {

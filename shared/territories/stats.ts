@@ -91,7 +91,6 @@ class Counts {
   }
 }
 
-/** Returns the whole days since the last change of the match that has been unchanged for the longest time. Null if there are no matches. */
 export function untouchedDays({ segments, unflushed, total }: Matches, now: number): number | null {
   let oldest = Number.POSITIVE_INFINITY;
   for (const { inView, rows } of segments) {

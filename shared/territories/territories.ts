@@ -1,4 +1,4 @@
-/** Reads and writes territories. A territory is a named area on the map that is assigned to one user or to nobody. */
+/** Reads and writes territories. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ASSIGNEE_TEXT } from "#shared/auth/user-schema.ts";
@@ -43,7 +43,7 @@ export const NewTerritory = named(
   "NewTerritory",
   z.object({
     name: z._default(unlessBlank(z._default(Name, UNTITLED)), UNTITLED),
-    /** A territory may have no polygon. The API then returns `[]`, but a request with `[]` is rejected. */
+    /** The API returns `[]` for a territory without a polygon, but a request with `[]` is rejected. */
     polygon: z.optional(RingInput),
     totalProperties: z._default(Count, 0),
     assignedToUserId: z._default(z.nullable(Id), null),
@@ -95,7 +95,7 @@ export const StoredTerritory = z.extend(Territory, {
   polygonBytes: z.int(),
   createdBy: Id,
   updatedBy: Id,
-  /** Number of writes of this row. It is used for optimistic locking and in the ids of the row's events. */
+  /** For optimistic locking. The ids of events contain it. */
   version: z.int(),
   deletedAt: z.optional(Timestamp),
 });
@@ -106,17 +106,14 @@ export const presentTerritory = (stored: StoredTerritory): Territory => ({
   polygon: unpackPolygon(stored.polygon),
 });
 
-/** Returns the newest first. Only one polygon is unpacked at a time, because all polygons of a company may not fit into memory. */
+/** Yields the newest first. Unpacks one polygon at a time, because all polygons of a company may not fit into memory. */
 export async function* listTerritories({ table }: ReadContext, companyId: number): AsyncGenerator<Territory> {
   for await (const item of table.query({ ...keys.territories(companyId), newestFirst: true })) {
     yield presentTerritory(StoredTerritory.parse(item));
   }
 }
 
-/**
- * Returns the oldest first, beginning after `after`, the creation time in milliseconds and the id of a territory. The page ends at `limit`
- * rows or `limits.changesBytes` bytes. `isEnd` is false if more may follow.
- */
+/** Returns the oldest first. `after` is the creation time, in milliseconds since 1970, and the id of the last territory before the page. */
 export async function territoriesAfter(
   table: Reads,
   companyId: number,
@@ -187,7 +184,7 @@ export const newTerritory = (
   version: 1,
 });
 
-/** Returns the write that adds a change of a territory to the change log. Put it into the transaction that writes the territory. */
+/** The entry for the change log. */
 const logged = ({ companyId, id, version, createdAt, deletedAt }: StoredTerritory): Write =>
   sharedDelta(companyId, {
     kind: "territory",
@@ -198,7 +195,6 @@ const logged = ({ companyId, id, version, createdAt, deletedAt }: StoredTerritor
     isShownElsewhere: false,
   });
 
-/** Throws `conflict` if the territory would exceed the company's limits. */
 export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
   countWrite(territory.companyId, 1, territory.polygonBytes),
   ...territoryWrites(territory),
@@ -225,7 +221,7 @@ export const packed = (polygon: Polygon): Pick<StoredTerritory, "polygon" | "pol
   polygonBytes: JSON.stringify(polygon).length,
 });
 
-/** Adds to the company's number of territories and bytes of polygons. Fails with `conflict` if one of the two would exceed its limit. */
+/** Fails with `conflict` if the number of territories or the bytes of polygons would exceed the company's limit. */
 export function countWrite(companyId: number, territories: number, polygonBytes: number): Write {
   const isRoom = all(
     ...(territories > 0 ? [atMost("territories", limits.territoriesPerCompany - territories)] : []),
@@ -249,7 +245,6 @@ export function tooManyTerritories(): ApiError {
   );
 }
 
-/** Changes the fields in the patch. Writes nothing if all values are the same as before. */
 export async function updateTerritory(
   context: ApiContext,
   caller: Caller,
