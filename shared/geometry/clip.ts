@@ -4,14 +4,11 @@ import { at } from "#shared/at.ts";
 export type PlanePoint = readonly [x: number, y: number];
 export type PlaneRing = readonly PlanePoint[];
 
-/**
- * Leaves out points that are at most `tolerance` from the new ring. The ring may be open, or closed by a repeated first point. The result
- * is open.
- */
+/** Leaves out points that are at most `tolerance` from the new ring, which is open. */
 export const simplified = (ring: PlaneRing, tolerance: number): PlanePoint[] =>
   withoutFlatParts(thinned(isClosed(ring) ? ring.slice(0, -1) : ring, tolerance / 2), tolerance / 2);
 
-/** Removes points that are close to the last kept point. This is fast, and leaves fewer points for the slower `withoutFlatParts`. */
+/** Removes points that are close to the last kept point. Faster than `withoutFlatParts`. */
 function thinned(points: PlaneRing, tolerance: number): PlaneRing {
   let last: PlanePoint | undefined;
   return points.filter((point) => {
@@ -21,10 +18,10 @@ function thinned(points: PlaneRing, tolerance: number): PlaneRing {
   });
 }
 
-/** Maximum number of comparisons with a line, for each point on average. Most rings need at most 15, but some zigzags thousands. */
+/** Most rings need at most 15 comparisons with a line for each point, but some zigzags thousands. */
 const COMPARISONS_PER_POINT = 20;
 
-/** Removes points by the Douglas-Peucker algorithm. After the maximum number of comparisons, keeps all points that it has not compared. */
+/** Removes points by the Douglas-Peucker algorithm. Keeps the points that are left after the maximum number of comparisons. */
 function withoutFlatParts(points: PlaneRing, tolerance: number): PlanePoint[] {
   const first = points[0];
   if (first === undefined) return [];
@@ -34,7 +31,7 @@ function withoutFlatParts(points: PlaneRing, tolerance: number): PlanePoint[] {
   kept[0] = 1;
   kept[farthest.index] = 1;
   let left = COMPARISONS_PER_POINT * points.length;
-  // Recursive calls could overflow the stack: a ring of 5 000 points may be divided 5 000 times.
+  // A ring of 5 000 points may be divided 5 000 times, so recursive calls could overflow the stack.
   const parts: [from: number, to: number][] = [
     [0, farthest.index],
     [farthest.index, points.length],
@@ -116,7 +113,7 @@ function behind(ring: PlaneRing, axis: 0 | 1, edge: number, sign: 1 | -1): Plane
   return result;
 }
 
-/** Returns twice the area of a ring. It is positive if the ring is clockwise on a screen, whose y axis points down. */
+/** Twice the area. It is positive if the ring is clockwise on a screen, whose y axis points down. */
 export function doubleArea(ring: PlaneRing): number {
   let sum = 0;
   let before = ring.at(-1);

@@ -12,7 +12,7 @@ interface LatLng {
   readonly lng: number;
 }
 
-/** The length of the great circle in metres, by the haversine formula. */
+/** The great-circle distance, by the haversine formula. */
 export function metersBetween(from: LatLng, lat: number, lng: number): number {
   const sinLat = Math.sin(((lat - from.lat) * RADIANS) / 2);
   const sinLng = Math.sin(((lng - from.lng) * RADIANS) / 2);
@@ -23,10 +23,7 @@ export function metersBetween(from: LatLng, lat: number, lng: number): number {
 /** A margin for distances (as a share) and angles, so that rounding never excludes a point of the circle. */
 const SPARE = 1e-9;
 
-/**
- * Returns a box around all points within `meters`: minLng, minLat, maxLng, maxLat. If minLng is greater than maxLng, the box crosses the
- * 180th meridian.
- */
+/** Returns minLng, minLat, maxLng, maxLat. If minLng is greater than maxLng, the box crosses the 180th meridian. */
 export function boxAround({ lat, lng }: LatLng, meters: number): [number, number, number, number] {
   const angle = (meters / EARTH_METERS) * (1 + SPARE) + SPARE;
   const [south, north] = [lat - angle / RADIANS, lat + angle / RADIANS];
@@ -44,5 +41,5 @@ export function boxAround({ lat, lng }: LatLng, meters: number): [number, number
   return box(west < -180 ? west + 360 : west, east > 180 ? east - 360 : east);
 }
 
-/** Returns the maximum difference in latitude, in degrees, between two points that are at most `meters` apart. */
+/** The maximum difference in latitude, in degrees, between two points that are at most `meters` apart. */
 export const latitudesWithin = (meters: number): number => (meters / EARTH_METERS / RADIANS) * (1 + SPARE);

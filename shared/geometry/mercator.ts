@@ -2,10 +2,10 @@
 
 export const MAX_ZOOM = 22;
 
-/** Returns the west-east position on the map of the world: 0 at the western edge, 1 at the eastern edge. */
+/** 0 at the western edge of the map of the world, 1 at the eastern edge. */
 export const mercatorX = (lng: number): number => (lng + 180) / 360;
 
-/** Returns 0 at the northern edge of the map of the world, and 1 at the southern edge. Points near the poles are outside. */
+/** 0 at the northern edge of the map of the world, 1 at the southern edge. Points near the poles are outside. */
 export function mercatorY(lat: number): number {
   const sine = Math.sin((lat * Math.PI) / 180);
   return 0.5 - Math.log((1 + sine) / (1 - sine)) / (4 * Math.PI);

@@ -4,10 +4,11 @@ import { following, type Ring, unwrapped } from "#shared/geometry/ring.ts";
 
 type Point = [lng: number, lat: number];
 
-/** A point of an `unwrapped` ring, and its longitude in the original ring. A point that a cut adds has no `lng`. */
+/** A point of an `unwrapped` ring. */
 interface Corner {
   readonly x: number;
   readonly lat: number;
+  /** The longitude in the original ring. A point that a cut adds has none. */
   readonly lng?: number;
 }
 
@@ -26,10 +27,7 @@ export function cutAtMeridian(ring: Ring): Point[][] {
   return parts;
 }
 
-/**
- * A corner on the meridian gets the longitude 180 or -180, depending on the side of the meridian on which its part is. All other corners
- * keep their original longitude, without a rounding error.
- */
+/** A corner on the meridian gets the longitude 180 or -180, by the side of its part. Other corners keep their longitude exactly. */
 function pointOf({ x, lat, lng }: Corner, turns: number): Point {
   const moved = x - 360 * turns;
   return [Math.abs(moved) === 180 ? moved : (lng ?? moved), lat];
@@ -42,7 +40,7 @@ function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; ea
   if (ring.every(({ x }) => x <= edge)) return { west: [[...ring]], east: [] };
   const west: Chain[] = [];
   const east: Chain[] = [];
-  // The ring is turned to begin with a corner that is not west of the meridian, and whose previous corner is west of it.
+  // The ring is turned to begin with a corner whose previous corner is west of the meridian, and which is not.
   const start = ring.findIndex(({ x }, at) => x >= edge && (ring.at(at - 1)?.x ?? edge) < edge);
   if (start < 0) return { west: [], east: [[...ring]] };
   const turned = [...ring.slice(start), ...ring.slice(0, start)];
@@ -53,7 +51,7 @@ function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; ea
     const isEast = corner.x >= edge;
     if (isEast !== before.x >= edge) {
       const share = (edge - before.x) / (corner.x - before.x);
-      // A corner on the meridian keeps its latitude without a rounding error.
+      // A corner on the meridian keeps its latitude exactly.
       const lat = corner.x === edge ? corner.lat : before.lat + share * (corner.lat - before.lat);
       const crossing = { x: edge, lat };
       chain.push(crossing);
@@ -69,10 +67,7 @@ function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; ea
   return { west: closed(west), east: closed(east) };
 }
 
-/**
- * Joins chains to rings: connects their ends in pairs from south to north. By the even-odd rule, the meridian between the two ends of a
- * pair is inside the area.
- */
+/** Connects the ends of chains in pairs from south to north. By the even-odd rule, the meridian between the ends of a pair is inside. */
 function closed(chains: readonly Chain[]): Corner[][] {
   const ends = chains
     .flatMap((chain, number) => [
@@ -101,8 +96,8 @@ function closed(chains: readonly Chain[]): Corner[][] {
 }
 
 /**
- * Joins rings along edges on the meridian that are the same on both of its sides. The rings must be open and counter-clockwise. Returns
- * undefined if the result is not one ring across the meridian.
+ * Joins open, counter-clockwise rings along equal edges on both sides of the meridian. Undefined if the result is not one ring across the
+ * meridian.
  */
 export function joinedAtMeridian(rings: readonly Ring[]): Point[] | undefined {
   const corners = rings.flatMap((ring) => ring.map(([lng, lat]): Point => [lng, lat]));

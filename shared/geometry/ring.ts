@@ -7,15 +7,14 @@ import { at, doubleAt, uint32At } from "#shared/at.ts";
 
 export type Ring = readonly (readonly [lng: number, lat: number])[];
 
-/** The edges of a box in degrees. minLng is not greater than maxLng. */
+/** In degrees. minLng is not greater than maxLng. */
 export type PlainBox = readonly [minLng: number, minLat: number, maxLng: number, maxLat: number];
 
-/** Degrees of longitude around the earth. */
 const TURN = 360;
 
 /**
  * Returns for each point how often the ring has crossed the 180th meridian eastwards before it, minus how often westwards. Undefined if no
- * edge crosses the meridian, or if the ring goes around a pole.
+ * edge crosses it, or if the ring goes around a pole.
  */
 function turnsOf(ring: Ring): number[] | undefined {
   let turns = 0;
@@ -33,7 +32,7 @@ function turnsOf(ring: Ring): number[] | undefined {
 /** Returns the point after the one at `index`. The first point follows the last one. */
 export const following = <Point>(ring: readonly Point[], index: number): Point => at(ring, (index + 1) % ring.length);
 
-/** 1 for an edge that crosses the meridian eastwards, and -1 for one that crosses it westwards. */
+/** 1 for an edge that crosses the meridian eastwards, -1 for one that crosses it westwards. */
 function stepOf(from: number, to: number): -1 | 0 | 1 {
   const width = Math.abs(to - from);
   if (width <= TURN / 2 || width >= TURN) return 0;
@@ -81,13 +80,13 @@ export class RingArea {
   readonly box: PlainBox;
   /** Four numbers for each edge: its ends (x1, y1) and (x2, y2). A DataView checks each access and is as fast as a typed array. */
   readonly #edges: DataView;
-  /** A box that contains the whole area. Points outside the box are not compared with edges. */
+  /** Points outside this box are not compared with edges. */
   readonly #plane: PlainBox;
   /** Numbers of edges: first all of them, then those of each part that `pointsInside` examines. */
   #list: Uint32Array;
   #compared = 0;
 
-  /** @param ring at least one point. The last point may repeat the first one. */
+  /** The ring must have a point. The last point may repeat the first one. */
   constructor(ring: Ring) {
     const whole = unwrapped(ring);
     this.#edges = edgesOf(ring, whole !== undefined);
@@ -96,12 +95,11 @@ export class RingArea {
     this.#list = Uint32Array.from({ length: this.#edges.byteLength / EDGE_BYTES }, (_, edge) => edge);
   }
 
-  /** Approximate bytes in memory. */
   get bytes(): number {
     return this.#edges.byteLength + this.#list.byteLength;
   }
 
-  /** Number of comparisons of an edge with a point or a box, for tests. */
+  /** For tests. */
   get compared(): number {
     return this.#compared;
   }
@@ -217,10 +215,7 @@ export class RingArea {
     return { from: end, end: next };
   }
 
-  /**
-   * True if most edges are steep after the box is scaled to a square. A division by longitude then separates more edges than a division by
-   * latitude.
-   */
+  /** True if most edges are steep after the box is scaled to a square. A division by longitude then separates more edges. */
   #isSteep({ from, end }: Part, [west, south, east, north]: PlainBox): boolean {
     const [edges, list, width, height] = [this.#edges, this.#list, east - west, north - south];
     let steep = 0;
@@ -233,10 +228,7 @@ export class RingArea {
     return steep === 0 ? width > height : steep > 0;
   }
 
-  /**
-   * Counts the edges that cross the line from the known point of the part to the given point: at each of them, inside changes to outside,
-   * or back.
-   */
+  /** At each edge that crosses the line from the known point of the part to the given point, inside changes to outside, or back. */
   #test(
     { from, end, lng: knownLng, lat: knownLat, isInside }: Part,
     lng: number,
@@ -310,19 +302,13 @@ function boxOf(ring: Ring): PlainBox {
   return [west, south, east, north];
 }
 
-/**
- * Converts longitudes above 180 to the range from -180 to 180. The result of a box that touches the meridian contains both longitudes of
- * the meridian, 180 and -180.
- */
+/** Converts longitudes above 180. A box that touches the meridian then contains both of its longitudes, 180 and -180. */
 function boxOnEarth([west, south, east, north]: PlainBox): PlainBox {
   if (east - west >= TURN) return [-180, south, 180, north];
   return [west === -180 ? 180 : west, south, east >= 180 ? east - TURN : east, north];
 }
 
-/**
- * Returns the edges between the longitudes -180 and 180. If the ring crosses the meridian, an edge that reaches it is returned twice, once
- * on each side of the map.
- */
+/** If the ring crosses the meridian, an edge that reaches it is returned twice, once on each side of the map. */
 function edgesOf(ring: Ring, isCrossing: boolean): DataView {
   const edges: number[] = [];
   for (const [i, [x1, y1]] of ring.entries()) {

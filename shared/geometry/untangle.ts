@@ -7,7 +7,7 @@ import { at } from "#shared/at.ts";
 import { doubleArea, type PlanePoint, type PlaneRing, squared } from "#shared/geometry/clip.ts";
 import { following } from "#shared/geometry/ring.ts";
 
-/** The area inside an outer ring and outside of its holes. The rings are open and do not cross each other. */
+/** The rings are open and do not cross each other. */
 interface Area {
   readonly outer: PlaneRing;
   readonly holes: readonly PlaneRing[];
@@ -22,9 +22,8 @@ const MOVED = 0.01;
 
 /**
  * Returns the areas inside an open ring by the even-odd rule. The points of a ring that touches itself are moved a little, because edges
- * might otherwise overlap, or several cross at one point. The ring is returned unchanged if it does not touch itself, or if it has more
- * than MOST_CROSSINGS crossings or too many overlapping edges. An unchanged ring with more than MOST_CROSSINGS points is left out if the
- * areas of its parts cancel out.
+ * might otherwise overlap, or several cross at one point. A ring with too many crossings or overlapping edges is returned unchanged, or is
+ * left out if it has many points and the areas of its parts cancel out.
  */
 export function untangled(ring: PlaneRing): readonly Area[] {
   const walk = touchesItself(ring) ? withCrossings(ring.map(moved)) : undefined;
@@ -46,10 +45,7 @@ const moved = ([x, y]: PlanePoint, index: number): PlanePoint => [
 
 const fractionOf = (number: number): number => number - Math.floor(number);
 
-/**
- * True if an edge has a point in common with another one, apart from the end that it shares with its neighbour. False if `comparePairs`
- * gives up.
- */
+/** Neighbouring edges may share an end. False if `comparePairs` gives up. */
 function touchesItself(ring: PlaneRing): boolean {
   const edges = edgesOf(ring);
   let found = false;
@@ -66,7 +62,7 @@ function touchesItself(ring: PlaneRing): boolean {
   return found;
 }
 
-/** Adds each crossing twice, once for each edge. Undefined if there are more than MOST_CROSSINGS, or if `comparePairs` gives up. */
+/** Adds each crossing to both edges. Undefined if there are more than MOST_CROSSINGS, or if `comparePairs` gives up. */
 function withCrossings(ring: PlaneRing): PlanePoint[] | undefined {
   const edges = edgesOf(ring);
   const added = edges.map((): PlanePoint[] => []);
@@ -122,7 +118,7 @@ function crossingOf(first: Edge, second: Edge): PlanePoint | undefined {
   return [x1 + share * (x2 - x1), y1 + share * (y2 - y1)];
 }
 
-/** Returns true if the point is on the edge, but at none of its ends. */
+/** True if the point is on the edge, but at none of its ends. */
 function isOn(point: PlanePoint, edge: Edge): boolean {
   if (isSame(point, edge[0]) || isSame(point, edge[1]) || sideOf(edge, point) !== 0) return false;
   const [x, y] = point;
@@ -152,7 +148,7 @@ function uncrossed(walk: readonly PlanePoint[]): PlanePoint[][] {
   return rings;
 }
 
-/** Divides the ring at each point that it contains twice, so that no returned ring contains a point twice. */
+/** Divides the ring at each point that it contains twice. */
 function loopsOf(ring: readonly PlanePoint[]): PlanePoint[][] {
   const loops: PlanePoint[][] = [];
   const path: PlanePoint[] = [];

@@ -4,20 +4,14 @@ import type { Box } from "#shared/company-index/criteria.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { cellAt, latAt, lngAt, mapY, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 
-/** Maximum number of cells that the requested box may touch. If it touches more, the cells are made larger. */
+/** If the requested box touches more cells, the cells are made larger. */
 export const CELLS_MAX = 2_000;
 /** A tile of 256 pixels has 2 to the power of this number cells in each direction. */
 const CELL_ZOOM = 3;
-/**
- * Half a pixel, in cells. The degrees of a map window are rounded. With this margin, the rounding never changes the size of the cells while
- * a user moves the map.
- */
+/** Half a pixel, in cells. With this margin, the rounding of degrees never changes the size of the cells while a user moves the map. */
 const MARGIN = 1 / 64;
 
-/**
- * The cells of the map in a box or a tile. The size of the cells depends only on the zoom and the size of the box, so no cell changes when
- * a user moves the map.
- */
+/** The cells in a box or a tile. Their size depends only on the zoom and the size of the box, so moving the map changes no cell. */
 export class View {
   /** Number of cells of the world in each direction. */
   readonly cells: number;
@@ -65,7 +59,7 @@ export class View {
     return `${Math.log2(this.cells)}/${column}/${row}`;
   }
 
-  /** Returns a box that is completely inside the cell, even if its edges are rounded: minLng, minLat, maxLng, maxLat. */
+  /** Returns a box that is completely inside the cell, even if its edges are rounded. */
   insideOf(cell: number): Box {
     const { column, row } = this.#gridOf(cell);
     const { cells } = this;
@@ -106,11 +100,10 @@ export interface FilledCells {
   readonly unmapped: number;
 }
 
-/** Returns the status of a cell with one point, as a position in `FilledCells.statusIds`. */
+/** The status of a cell with one point, as a position in `FilledCells.statusIds`. */
 export const onlyStatusOf = ({ byStatus }: Cell): number => byStatus.indexOf(1);
 
 class Sum {
-  /** A box completely inside the cell. */
   readonly inside: Box;
   readonly #byStatus: number[];
   #count = 0;

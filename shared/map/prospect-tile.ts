@@ -17,10 +17,7 @@ import { DEFAULT_COLOR } from "#shared/reference/schema.ts";
 export const TILE_PINS_MAX = 5_000;
 /** Number of cells of a tile in each direction. A cell has 32 pixels if the tile has 512. */
 export const TILE_CELLS = 16;
-/**
- * The gzip level of tiles. Higher levels make a tile with many pins up to 5 % larger, because gzip then prefers longer repetitions that are
- * far away.
- */
+/** Higher levels make a tile with many pins up to 5 % larger, because gzip then prefers longer repetitions that are far away. */
 export const TILE_GZIP_LEVEL = 4;
 
 /** Undefined if no match is in the tile. */
@@ -45,7 +42,7 @@ interface Names {
   readonly statuses: ReadonlyMap<number, { readonly value: string; readonly color: string }>;
 }
 
-/** Returns the tile, or undefined if no prospect in it matches. `matches` must contain all matches in the tile. */
+/** Undefined if no prospect in the tile matches. `matches` must contain all matches in the tile. */
 export function tileOf(
   matches: Pick<Matches, "segments" | "unflushed" | "total">,
   tile: Tile,
@@ -88,7 +85,7 @@ function pinTile(
   return vectorTile([pins, metaLayer({ total: found.length })]);
 }
 
-/** The attributes of a pin or cluster that describe a status. A prospect without a status has no attribute `status`. */
+/** A prospect without a status has no attribute `status`. */
 interface Shown extends Readonly<Record<string, AttributeValue>> {
   readonly color: string;
 }
@@ -111,7 +108,7 @@ function clusterTile(tile: Tile, view: View, { cells, statusIds, total }: Filled
   return vectorTile([pins, clusters, metaLayer({ total })]);
 }
 
-/** Returns the number of prospects, the most frequent status, and the number for each status as `status_<id>`, or `status_none`. */
+/** The number of prospects, the most frequent status, and the number for each status. */
 function clusterAttributes({ count, byStatus }: Cell, statusIds: readonly (number | null)[], names: Names) {
   const counts = byStatus.flatMap((number, i) => (number === 0 ? [] : [{ id: at(statusIds, i), number }]));
   const [most] = counts.toSorted((a, b) => b.number - a.number || (a.id ?? 0) - (b.id ?? 0));

@@ -21,8 +21,8 @@ export const BUFFER = 64;
 const TOLERANCE = 2;
 
 /**
- * Maximum work for a tile: a unit for each point of a polygon, and WORK_PER_POSITION for each point of its simplified form. It takes about
- * half a second of processor time, and suffices for 5 000 polygons of 500 points that are small in the tile.
+ * Maximum work for a tile: 1 for each point of a polygon, and WORK_PER_POSITION for each point of its simplified form. It takes about half
+ * a second of processor time, and suffices for 5 000 small polygons of 500 points.
  */
 const TILE_WORK = 12_000_000;
 const WORK_PER_POSITION = 60;
@@ -33,7 +33,7 @@ const colors = [
   ...["#0891B2", "#65A30D", "#9333EA", "#EA580C", "#0D9488", "#4F46E5"],
 ] as const;
 
-/** Returns the bytes of the tile. Returns undefined if no polygon is in the tile. */
+/** Undefined if no polygon is in the tile. */
 export async function territoryTile<Current = never>(
   context: ReadContext,
   { companyId }: Caller,
@@ -74,7 +74,7 @@ export function tileOfShapes(shapes: readonly Shape[], tile: Tile): Uint8Array |
   return vectorTile(boxes > 0 ? [layer, metaLayer({ boxes })] : [layer]);
 }
 
-/** True if the polygon spans more than the earth from west to east. Parts of it would then overlap on the map. */
+/** True if parts of the polygon would overlap on the map. */
 const isAround = ({ box: [west, , east] }: Pick<Shape, "box">): boolean => east - west > 360;
 
 const cornersOf = ([west, south, east, north]: PlainBox): Ring => [
@@ -85,9 +85,8 @@ const cornersOf = ([west, south, east, north]: PlainBox): Ring => [
 ];
 
 /**
- * Returns how far the tile is from the western edge of the world, in units of the tile. Empty if the polygon is not visible in the tile,
- * because its box is small or elsewhere. A polygon across the 180th meridian lies on both sides of the world, and may be visible at two
- * distances.
+ * Returns how far the tile is from the western edge of the world, in units of the tile. A polygon across the 180th meridian lies on both
+ * sides of the world, and may have two distances. Empty if the polygon is too small to be visible, or elsewhere.
  */
 function leftsOf({ box: [west, south, east, north] }: Pick<Shape, "box">, { z, x, y }: Tile): number[] {
   const units = 2 ** z * EXTENT;
@@ -113,9 +112,8 @@ function simplifiedRing({ polygon }: Pick<Shape, "polygon">, tile: Tile): PlaneP
 }
 
 /**
- * Returns outer rings, clockwise on the screen, each followed by its holes, counter-clockwise, without a repeated first point. A polygon
- * that neither crosses itself nor the 180th meridian has at most one ring in the tile. Undefined if a ring with many points has no area to
- * draw.
+ * Returns outer rings, clockwise on the screen, each followed by its holes, counter-clockwise. Only a polygon that crosses itself or the
+ * 180th meridian has several. Undefined if a ring with many points has no area to draw.
  */
 function ringsIn(tile: Tile, shape: Pick<Shape, "box">, ring: PlaneRing): Position[][] | undefined {
   const rings: Position[][] = [];
@@ -144,14 +142,14 @@ function clockwise(whole: PlaneRing): Position[] | undefined {
   return area > 0 ? ring : ring.toReversed();
 }
 
-/** The polygon is packed, because the unpacked polygons of a company may not all fit into memory. */
+/** The polygon is packed, because all polygons of a company may not fit into memory. */
 export interface Shape extends Pick<StoredTerritory, "id" | "version" | "name" | "assignedToUserId" | "polygon"> {
   /** Its maxLng is greater than 180 if the polygon crosses the 180th meridian. */
   readonly box: PlainBox;
   readonly points: number;
 }
 
-/** Approximate bytes of a territory in memory without its polygon. */
+/** Approximate bytes of a shape without its polygon. */
 const SHAPE_BYTES = 500;
 
 /** A typical company has less than 100 KB of packed polygons, and the largest one about 60 MB. */
@@ -160,14 +158,8 @@ const allShapes = cachePerTable<readonly Shape[]>({
   bytesOf: (shapes) => shapes.reduce((sum, { polygon }) => sum + polygon.length + SHAPE_BYTES, SHAPE_BYTES),
 });
 
-/**
- * Returns the territories with a polygon. Cached territories are used only if the version in the head row of the search index has not
- * changed since they were read.
- */
-export async function territoryShapes(
-  { table }: Pick<ReadContext, "table">,
-  companyId: number,
-): Promise<readonly Shape[]> {
+/** Returns the territories with a polygon. The head of the company index shows whether the cached ones are current. */
+async function territoryShapes({ table }: Pick<ReadContext, "table">, companyId: number): Promise<readonly Shape[]> {
   // The version is read before the territories. They may then be newer than the version, but never older.
   const { logId, territoriesVersion } = readHead(await table.get(keys.indexHead(companyId)));
   const key = `${companyId} ${logId}`;

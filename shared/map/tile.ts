@@ -4,7 +4,7 @@ import type { Box } from "#shared/company-index/criteria.ts";
 import { explain } from "#shared/documentation.ts";
 import { cellAt, latAt, lngAt, MAX_ZOOM, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 
-/** Width and height of a tile, in the unit of positions. Positions are whole numbers. */
+/** Width and height of a tile, in the unit of positions, which are whole numbers. */
 export const EXTENT = 4_096;
 
 export const VECTOR_TILE_TYPE = "application/vnd.mapbox-vector-tile";
@@ -23,7 +23,7 @@ const Column = z.pipe(
   z.string().check(z.regex(/^[0-9]{1,7}$/, { error: "must be a whole number" })),
   z.transform(Number),
 );
-/** API Gateway supports no fixed text after a path parameter, so the parameter includes `.mvt`. */
+/** API Gateway has no fixed text after a path parameter, so the parameter includes `.mvt`. */
 const RowFile = z.pipe(
   z.string().check(z.regex(/^[0-9]{1,7}\.mvt$/, { error: "must be a whole number, followed by .mvt" })),
   z.transform((name) => Number.parseInt(name, 10)),

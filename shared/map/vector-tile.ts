@@ -11,7 +11,7 @@ const VALUE = { text: 1, unsigned: 5 } as const;
 const GEOMETRY_TYPE = { point: 1, polygon: 3 } as const;
 const VERSION = 2;
 
-/** Numbers of the geometry commands. `command` puts such a number into the lowest three bits, and the repeat count into the other bits. */
+/** The commands of geometries. A command is in the lowest three bits, and its repeat count in the other bits. */
 const [MOVE_TO, LINE_TO, CLOSE_PATH] = [1, 2, 7];
 const command = (id: number, count: number): number => (count << 3) | id;
 const zigzag = (value: number): number => (value << 1) ^ (value >> 31);
@@ -24,9 +24,8 @@ export type AttributeValue = string | number;
 type Attributes = Readonly<Record<string, AttributeValue>>;
 
 /**
- * Writes one layer. Features refer to attribute names and values by index, so the layer contains each only once. A value is directly before
- * the first feature that has it. The id of a pin is both a value and the id of the feature, so it occurs twice within a few bytes, and gzip
- * stores it once.
+ * A layer has each attribute name and value once, and features refer to them by index. A value is directly before the first feature that
+ * has it: the id of a pin, which is also the id of the feature, then occurs twice within a few bytes, and gzip stores it once.
  */
 export class Layer {
   readonly #bytes = new PbfWriter();
@@ -90,7 +89,7 @@ export class Layer {
     return this.#features === 0;
   }
 
-  /** Returns the bytes of the layer. Nothing can be added afterwards. */
+  /** Nothing can be added afterwards. */
   finish(): Uint8Array {
     return this.#bytes.finish();
   }
