@@ -1,6 +1,6 @@
 /**
- * POST /health/webhooks: receives a webhook, and answers with its signature and the digest of its body. The smoke test of a deployment
- * sends its webhook here and reads the answer in the log of deliveries, so the smoke test needs no public address.
+ * POST /health/webhooks: answers a webhook with its signature and the digest of its body. The smoke test sends its webhook here, and reads
+ * the answer in the log of deliveries, so it needs no public address.
  */
 import { createHash } from "node:crypto";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
@@ -14,10 +14,8 @@ const SIGNATURE = /^[0-9a-f]{64}$/;
 const serve = (event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> =>
   answering(event, async ({ request: { headers, body }, request }) => {
     if (Buffer.byteLength(body) > limits.bodyBytes) {
-      return problemAnswer(
-        request,
-        new ApiError("payload_too_large", `The body may hold at most ${limits.bodyBytes} bytes.`),
-      );
+      const detail = `The body may hold at most ${limits.bodyBytes} bytes.`;
+      return problemAnswer(request, new ApiError("payload_too_large", detail));
     }
     const signature = headers.get("x-service-signature")?.join() ?? "";
     return answer(request, 200, {

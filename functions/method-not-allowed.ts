@@ -1,4 +1,4 @@
-/** Answers 405 with the allowed methods if the path exists but does not support the method of the request. */
+/** Answers 405 with the allowed methods if the path exists but not for the method of the request. */
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import { refusingMethods } from "#shared/http/endpoint.ts";

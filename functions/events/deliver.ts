@@ -1,4 +1,4 @@
-/** Handles the messages of the delivery queue. shared/webhooks/messages.ts defines all kinds of messages. */
+/** The deliverer, which handles the messages of the delivery queue (shared/webhooks/messages.ts). */
 import { queueConsumer } from "#shared/queue-consumer.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { eventContext } from "#shared/webhooks/context.ts";

@@ -1,7 +1,4 @@
-/**
- * The sweeper, which runs every minute: it sends a new queue message for each overdue delivery and job, because the first message was
- * probably lost. It also starts overdue flushes, and mails notices about API keys to admins.
- */
+/** The sweeper, which runs every minute. It also mails notices about API keys to admins. */
 import { allEnded } from "#shared/all-ended.ts";
 import { openMail } from "#shared/aws/ses.ts";
 import { openJobQueues } from "#shared/aws/sqs.ts";

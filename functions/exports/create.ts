@@ -1,6 +1,4 @@
-/**
- * POST /api/prospects/exports: starts an export job that writes a file. Very many prospects would take too long for a streamed response.
- */
+/** POST /api/prospects/exports: starts an export job. A streamed response with very many prospects would take too long. */
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { command } from "#shared/http/endpoint.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";

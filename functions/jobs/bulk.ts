@@ -1,4 +1,4 @@
-/** Handles the messages of the queue of bulk jobs. A message starts a job, or continues a job that an earlier invocation did not finish. */
+/** Handles the messages of the queue of bulk jobs. A message starts or continues a job. */
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { jobConsumer } from "#shared/jobs/consumer.ts";
 

@@ -1,4 +1,4 @@
-/** Handles the messages of the export queue. A message starts an export job, or continues one that an earlier invocation did not finish. */
+/** Handles the messages of the export queue. A message starts or continues an export job. */
 import { jobConsumer } from "#shared/jobs/consumer.ts";
 import { exportJob } from "#shared/jobs/export/job.ts";
 

@@ -1,4 +1,4 @@
-/** Handles the messages of the import queue. A message starts import jobs, or continues jobs that an earlier invocation did not finish. */
+/** Handles the messages of the import queue. A message starts or continues import jobs. */
 import { jobConsumer } from "#shared/jobs/consumer.ts";
 import { ImportMessage, importJob } from "#shared/jobs/import/job.ts";
 

@@ -19,8 +19,8 @@ export const handler = command(
     try {
       return { ...(await deleteAccount(context, caller, path.id)), after: settled };
     } catch (error) {
-      // Also waits after `not_found`: an earlier request may have deleted the account while one of its jobs was running, and this job may
-      // still write with the old rights. If the account never existed, `settled` does not wait, and throws `not_found` too.
+      // Also waits after `not_found`: an earlier request may have deleted the account, and one of its jobs may still write with the old
+      // rights. If the account never existed, `settled` throws `not_found` too.
       await settled();
       throw error;
     }

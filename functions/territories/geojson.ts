@@ -18,8 +18,7 @@ export const handler = streamText(
     response: TerritoryCollection,
   },
   async ({ context, caller }) => {
-    // Waits for the first territories before the response begins. If reading them fails, the client still gets an error response (problem
-    // details, RFC 9457), because nothing has been sent yet.
+    // Waits for the first territories, so that the client gets an error response if reading them fails.
     const features = await begun(jsonArray(TerritoryFeature, featuresOf(listTerritories(context, caller.companyId))));
     return (async function* () {
       yield '{"type":"FeatureCollection","features":';
