@@ -1,5 +1,4 @@
 /** POST /api/prospects/search: lists prospects like GET /api/prospects, but takes the filters from the request body. */
-import { unconditional } from "#shared/http/etag.ts";
 import { jsonBody } from "#shared/http/request-body.ts";
 import { streamEndpoint } from "#shared/http/streaming.ts";
 import { listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
@@ -15,7 +14,6 @@ export const handler = streamEndpoint(
     body: SearchBody,
     response: ProspectPage,
   },
-  ({ context, caller, body: { filter, ...pages } }) =>
-    listProspects(context, caller, { ...filter, ...pages }, unconditional),
+  ({ context, caller, body: { filter, ...pages } }) => listProspects(context, caller, { ...filter, ...pages }),
   { body: jsonBody() },
 );
