@@ -40,7 +40,7 @@ function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; ea
   if (ring.every(({ x }) => x <= edge)) return { west: [[...ring]], east: [] };
   const west: Chain[] = [];
   const east: Chain[] = [];
-  // The ring is turned to begin with a corner whose previous corner is west of the meridian, and which is not.
+  // The ring is turned to begin with a corner that is not west of the meridian, but follows one that is.
   const start = ring.findIndex(({ x }, at) => x >= edge && (ring.at(at - 1)?.x ?? edge) < edge);
   if (start < 0) return { west: [], east: [[...ring]] };
   const turned = [...ring.slice(start), ...ring.slice(0, start)];

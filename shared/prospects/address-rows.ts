@@ -25,7 +25,7 @@ export const StoredAddress = z.extend(Address, {
   isSpreading: z.optional(z.boolean()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  /** Not stored. */
+  /** True if the address was read from a packed row. Not stored. */
   isPacked: z.optional(z.literal(true)),
 });
 export type StoredAddress = z.infer<typeof StoredAddress>;

@@ -22,7 +22,7 @@ import { isInScope, isPublished, isVisible } from "#shared/prospects/read.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 
-/** `prospectId` is the first holder. */
+/** `prospectId` is the first holder of the address. */
 export function newAddressWrite(companyId: number, address: Address, now: string, prospectId?: number): Write {
   const stored: StoredAddress = {
     ...address,
@@ -65,7 +65,7 @@ export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/** Writes the first row of its own for an imported address. Fails if a concurrent request has written this row. */
+/** Writes the first own row of an address that an import has packed. Fails if a concurrent request has written this row. */
 function firstRow({ isPacked: _, ...address }: StoredAddress): Write {
   return { put: { ...keys.address(address.companyId, address.id), ...address }, when: absent };
 }
@@ -109,7 +109,7 @@ export async function findVisibleAddress(
 
 type Held = Pick<StoredAddress, "companyId" | "id" | "prospectIds">;
 
-/** A missing address gets a holder that does not exist. Otherwise, the number of reads would show that there is no hidden address. */
+/** With a holder that does not exist, a missing address costs the same reads as a hidden one. */
 const nobodys = (companyId: number, id: number): Held => ({ companyId, id, prospectIds: new Set([0]) });
 
 export async function createAddress(context: ApiContext, companyId: number, input: NewAddress): Promise<Plan<Address>> {

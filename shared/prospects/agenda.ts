@@ -69,7 +69,7 @@ export async function agendaEntries(
   return [...found.values()];
 }
 
-/** Returns the appointments that still exist, in no order. */
+/** Returns the appointments that still exist, in no defined order. */
 export async function appointmentsAt(
   table: Reads,
   companyId: number,
@@ -134,7 +134,7 @@ export async function agendaMoves(table: Reads, current: StoredProspect, next: S
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
-/** Maximum number of copies in a prospect's row. A single copy would be useless from its start until the row's next write. */
+/** Maximum number of copies in a prospect's row. A single one would be useless from the appointment's start until the row's next write. */
 const COPIES = 3;
 /** Maximum bytes of all copies. One appointment alone may have 10 000 characters of notes. */
 const COPIES_BYTES = 2_000;

@@ -69,7 +69,7 @@ export async function getAppointment(context: ApiContext, caller: Caller, id: nu
   return presentAppointment(appointment, dictionary);
 }
 
-/** Throws `not_found` if the caller sees no such prospect now. A caller who saw it only at `arrival.occurredAt` may only add records. */
+/** Throws `not_found` if the caller does not see the prospect now. A caller who saw it at `arrival.occurredAt` may only add records. */
 export async function updateAppointment(
   context: ApiContext,
   caller: Caller,

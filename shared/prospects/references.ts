@@ -39,7 +39,7 @@ export function requireUser(
 
 interface Referenced {
   readonly dictionary: Dictionary;
-  /** They fail if the status or a user has changed since the dictionary was read. */
+  /** The checks fail if the status or a user has changed since the dictionary was read. */
   readonly checks: readonly Write[];
 }
 

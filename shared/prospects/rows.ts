@@ -188,7 +188,7 @@ export async function findNoteLocators(
   return locators;
 }
 
-/** A missing note or appointment gets this place. Otherwise, the number of reads would show that there is no hidden one. */
+/** With this place, a missing note or appointment costs the same reads as a hidden one. */
 export const NOWHERE = { prospectId: 0, createdAt: "" } as const;
 
 /** Undefined if a row is missing, or if the caller does not see the prospect now: a past assignment gives no right to existing rows. */

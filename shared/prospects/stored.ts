@@ -229,7 +229,7 @@ export const storedProspect = (item: Item | undefined): StoredProspect =>
 
 /** Does not validate the JSON text in `fields`, which would take a sixth of a list's processor time. */
 export function pageProspect(item: Item): StoredProspect {
-  // The schema is slow, and reports the faults of damaged rows.
+  // The schema is slow, but reports the faults of a damaged row.
   const separate = isUsual(item) ? item : Columns.parse(item);
   const { fields, type, id, companyId, assignedToUserId = null, version, deletedAt, importId } = separate;
   const filledFields = PackedFields.parse(JSON.parse(fields));

@@ -14,7 +14,7 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 export const losesRights = (before: StoredUser, after: StoredUser): boolean =>
   isDegraded(before, after) || effectivePermissions(before).length > common(before, after).permissions.length;
 
-/** The keys of which such a user is a sponsor become orphaned. */
+/** True if the keys of which the user is a sponsor become orphaned. */
 const isDegraded = (before: StoredUser, after: StoredUser): boolean =>
   (before.isActive && !after.isActive) || isBelow(after.role, before.role);
 
@@ -25,8 +25,8 @@ interface CreatorWrites {
 }
 
 /**
- * Every ring without keys of the sponsor gets a check that no key was added meanwhile. The transaction must also fail if the dictionary has
- * changed, because a new account has a new ring.
+ * Every key ring without keys of the user gets a check that no key was added meanwhile. The transaction must also fail if the dictionary
+ * has changed, because a new account has a new ring.
  */
 export async function creatorWrites(
   { table }: Pick<ReadContext, "table">,

@@ -212,8 +212,8 @@ async function invitation(
     answer: presentUser(user, nowMs),
     after,
     refused: ({ failed }) => {
-      // The positions in `writes` at which a user of another company can make the transaction fail: the token subject, unless the caller has
-      // chosen it, and the claim on the address.
+      // The positions in `writes` at which a user of another company can make the transaction fail: the token subject, unless the caller
+      // has chosen it, and the claim on the address.
       const others = named === undefined ? [3, 4] : [4];
       const isLost = failed.every(({ index, item }) => others.includes(index) && item?.companyId !== caller.companyId);
       if (!isLost || !isOurs) return undefined;

@@ -75,7 +75,7 @@ export const Rotation = named(
 );
 export type Rotation = z.output<typeof Rotation>;
 
-/** An id of another form than a key's leads to 404 like any unknown id. */
+/** The form of `keyId` is not checked, so that any unknown id leads to 404. */
 export const KeyPath = z.object({ id: PathId, keyId: z.string() });
 
 export const RevokedKey = named("RevokedKey", z.object({ id: z.string() }), "The revoked key.");

@@ -1,4 +1,4 @@
-/** Caches the polygons and versions of territories. `territoriesVersion` in the head of the company index shows whether they are current. */
+/** Caches the polygons and versions of territories. `territoriesVersion` in the head of the index shows whether they are current. */
 import * as z from "zod/mini";
 import { cachePerTable } from "#shared/cache.ts";
 import { emptyArea, type PolygonArea, polygonArea } from "#shared/company-index/areas.ts";

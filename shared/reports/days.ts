@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { DAY_MS } from "#shared/clock.ts";
 
-/** The offsets of time zones are multiples of a quarter of an hour, so all its instants are on the same day. */
+/** The offsets of time zones are multiples of a quarter of an hour, so all instants of a quarter are on the same day. */
 const QUARTER_MS = 15 * 60_000;
 const NAME_MAX = 64;
 

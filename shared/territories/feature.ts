@@ -36,7 +36,7 @@ class Invalid extends Error {
   }
 }
 
-/** A MultiPolygon makes one territory for each polygon, but only one if it is cut at the 180th meridian. A faulty polygon allows none. */
+/** A MultiPolygon has one territory for each polygon, or one if it is only cut at the 180th meridian. A faulty feature has a fault. */
 export function readFeature(feature: unknown, { users }: Pick<Dictionary, "users">): [ReadFeature, ...ReadFeature[]] {
   try {
     const { geometry, properties, crs } = parsed(

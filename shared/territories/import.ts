@@ -214,7 +214,7 @@ async function knownTerritories(
   return known;
 }
 
-/** Equal for the same name, ignoring case, and the same ring, whatever its direction and first point. */
+/** The result is equal for the same name, ignoring case, and the same ring, whatever its direction and first point. */
 export function signOf({ name, polygon = [] }: { name: string; polygon?: Polygon | undefined }): string {
   // A cut at the 180th meridian adds points, which do not change the polygon.
   const ring = exteriorRing(withoutCuts(polygon)).slice(0, -1);

@@ -70,8 +70,8 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
 /** Maximum reads of the index for one page. The index is read again if a row of the page was written after the read. */
 const SNAPSHOTS = 10;
 /**
- * The first pages accept a row only in the version of the index. Later ones also accept a newer row that still belongs to the list.
- * Otherwise a page with many concurrent writes might never succeed.
+ * After the first reads of the index, a row must have the version of the index. After later ones, it may be newer if it still belongs to
+ * the list. Otherwise a page with many concurrent writes might never succeed.
  */
 const EXACT_SNAPSHOTS = 2;
 
@@ -99,7 +99,7 @@ export async function listProspects<Current = never>(
     if (isStale(rows)) continue;
     const now = context.clock.now();
     const upcoming = await Promise.all(rows.map((row) => nextAppointment(context.table, row, now)));
-    // A shown row may be newer than the index.
+    // The ETag depends on the shown rows, because one of them may be newer than the index.
     validator.tag(fingerprintOf(rows), validUntil(upcoming));
     const items = rows.map((row, i) => listed(presentProspect(row, upcoming[i], names), refs[i]));
     return { items, total: matches.total, page, pageSize };

@@ -108,7 +108,7 @@ const SCALE = 10 ** DECIMALS;
 /** The digits of the numbers 0 to 99. Writing two digits at once needs half the divisions. */
 const PAIRS = Uint8Array.from({ length: 200 }, (_, i) => 48 + (i % 2 === 0 ? Math.floor(i / 20) : (i >> 1) % 10));
 
-/** Limit of operations on 32 bits. */
+/** Operations on 32 bits need integers below this number. */
 const SMALL = 2 ** 31;
 
 const [ZERO, POINT, MINUS, COMMA] = [48, 46, 45, 44];

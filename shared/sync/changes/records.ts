@@ -171,7 +171,7 @@ const CLOCK_SKEW_MS = 5;
  * Reads the rows, each in the record's version or a later one. An outdated row of a prospect would show it, or its notes, to a user who may
  * not see it any more. A caller who sees only assigned prospects therefore needs the current rows of prospects if the log may contain later
  * changes of them (`end` is undefined). A note or appointment needs the current row of its prospect, unless the log shows that the caller
- * sees the prospect: a change in the log has the assignee of that time, and `end.moved` the prospects with later changes.
+ * sees the prospect: its entry has the assignee of that time, and `end.moved` has the prospects with later changes.
  */
 async function readRows(
   making: Making,
