@@ -12,7 +12,7 @@ import type { Key } from "#shared/db/keys.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { namesChange } from "#shared/reference/dictionary.ts";
-import { publishedTypes, RESTORED_AT } from "#shared/webhooks/events/row-events.ts";
+import { COPIED_FROM_BACKUP_AT, publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import { assertQuiet } from "../company/erasure.ts";
 import {
   byKey,
@@ -41,14 +41,14 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
   if ((await markedCompany(restored.table, companyId)) === undefined) {
     throw new Error(`the table ${restored.tableName} has no company ${companyId}`);
   }
-  const restoredAt = iso(clock.now());
+  const copiedAt = iso(clock.now());
   let brought = 0;
   for await (const rows of chunksOf(restored, companyId, ({ pk, sk }) => isRestored(pk, sk) || isRange(pk))) {
     const current = await byKey(live, rows.map(keyOfRow));
     const different = rows.filter((row) => !isSame(row, current.get(textOf(row))));
     await putRows(
       live,
-      different.map((row) => marked(row, restoredAt)),
+      different.map((row) => marked(row, copiedAt)),
     );
     brought += different.length;
     const passesThousand = brought % 1_000 < different.length;
@@ -92,15 +92,15 @@ const isDropped = (pk: string, sk: string): boolean =>
 
 const published: ReadonlySet<string> = new Set(publishedTypes);
 
-const marked = (row: Item, restoredAt: string): Key & Item => ({
+const marked = (row: Item, copiedAt: string): Key & Item => ({
   ...row,
   ...keyOfRow(row),
-  ...(published.has(typeOf(row)) && { [RESTORED_AT]: restoredAt }),
+  ...(published.has(typeOf(row)) && { [COPIED_FROM_BACKUP_AT]: copiedAt }),
 });
 
 function isSame(row: Item, current: Item | undefined): boolean {
   if (current === undefined) return false;
-  const plain = ({ [RESTORED_AT]: _, ...rest }: Item): Item => rest;
+  const plain = ({ [COPIED_FROM_BACKUP_AT]: _, ...rest }: Item): Item => rest;
   return isDeepStrictEqual(plain(row), plain(current));
 }
 

@@ -25,7 +25,7 @@ import {
   type Subscription,
   type Subscriptions,
 } from "#shared/webhooks/events/matching.ts";
-import { eventsOf, publishedTypes, RESTORED_AT, type RowChange } from "#shared/webhooks/events/row-events.ts";
+import { COPIED_FROM_BACKUP_AT, eventsOf, publishedTypes, type RowChange } from "#shared/webhooks/events/row-events.ts";
 import { fanOutMessage } from "#shared/webhooks/messages.ts";
 
 const TOGETHER = 25;
@@ -182,15 +182,15 @@ async function withStoredData(
   return { ...event, data: { bytes: await keepEventData(table, event, text, clock.now()), text: undefined } };
 }
 
-const isRestored = ({ before, after }: RowChange): boolean =>
-  after?.[RESTORED_AT] !== undefined && after[RESTORED_AT] !== before?.[RESTORED_AT];
+const isCopiedFromBackup = ({ before, after }: RowChange): boolean =>
+  after?.[COPIED_FROM_BACKUP_AT] !== undefined && after[COPIED_FROM_BACKUP_AT] !== before?.[COPIED_FROM_BACKUP_AT];
 
 /** A key ring, the row with the API keys of a service account, has a text as its id. */
 const Owned = z.object({ companyId: Id, id: z.union([Id, z.string()]) });
 
 async function matchedEvents(context: EventContext, reads: BatchReads, change: RowChange): Promise<Matched[]> {
   const type = publishedTypes.find((published) => published === change.after?.type);
-  if (type === undefined || isRestored(change)) return [];
+  if (type === undefined || isCopiedFromBackup(change)) return [];
   const { companyId, id } = Owned.parse(change.after);
   const subscriptions = await reads.subscriptions(companyId);
   if (subscriptions.size === 0) return [];

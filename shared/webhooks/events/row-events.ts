@@ -30,8 +30,8 @@ import {
   type ProspectEvent,
 } from "#shared/webhooks/catalogue.ts";
 
-/** The time at which the row was restored from a backup. A write that sets it makes no event, because no user has changed the record. */
-export const RESTORED_AT = "restoredAt";
+/** The attribute with the time at which the row was copied from a backup. The copy makes no event, because no user has changed the record. */
+export const COPIED_FROM_BACKUP_AT = "copiedFromBackupAt";
 
 /** `before` is undefined for a new row, `after` for a deleted row. */
 export interface RowChange {

@@ -4,7 +4,7 @@ import type { EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { RESTORED_AT } from "#shared/webhooks/events/row-events.ts";
+import { COPIED_FROM_BACKUP_AT } from "#shared/webhooks/events/row-events.ts";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { TABLE } from "../../harness/faulty-dynamodb.ts";
 import { Killed } from "../../harness/killable.ts";
@@ -64,7 +64,7 @@ describe("a restored company", () => {
     await quietly();
     await restore();
     const rows = await rowsOf(caller.companyId);
-    const brought = rows.filter((row) => row[RESTORED_AT] !== undefined);
+    const brought = rows.filter((row) => row[COPIED_FROM_BACKUP_AT] !== undefined);
     expect(brought.length).toBeGreaterThan(0);
     const { table } = storeOf(TABLE);
     const context = eventContext();
