@@ -12,7 +12,7 @@ import {
   readNumbers,
   writeNumbers,
 } from "#shared/company-index/encoding.ts";
-import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import { column, type RowWithNotes } from "#shared/company-index/segment.ts";
 
 export const factKinds = ["creation", "statusChange", "note", "appointment"] as const;
 export type FactKind = (typeof factKinds)[number];
@@ -83,10 +83,7 @@ export function encodeFacts(facts: readonly Fact[]): Uint8Array {
   into.integer(facts.length);
   for (const { kind } of facts) into.integer(factKinds.indexOf(kind));
   for (const field of ["at", "userId", "prospectId", "record"] as const) {
-    writeNumbers(
-      into,
-      facts.map((fact) => fact[field]),
-    );
+    writeNumbers(into, column(facts, field));
   }
   writeNumbers(
     into,
@@ -124,19 +121,16 @@ export class ImportCollector {
   }
 
   *passing(rows: Iterable<RowWithNotes>): Generator<RowWithNotes> {
+    const { first, created, withStatus, withNote, byStatus } = this.facts;
     for (const one of rows) {
-      this.add(one);
+      const { id, createdAt, statusId } = one.row;
+      setBit(created, id - first);
+      if (statusId !== null) setBit(withStatus, id - first);
+      if (one.notes.length > 0) setBit(withNote, id - first);
+      byStatus.set(statusId, (byStatus.get(statusId) ?? 0) + 1);
+      this.facts.at = createdAt;
       yield one;
     }
-  }
-
-  add({ row: { id, createdAt, statusId }, notes }: RowWithNotes): void {
-    const { first, created, withStatus, withNote, byStatus } = this.facts;
-    setBit(created, id - first);
-    if (statusId !== null) setBit(withStatus, id - first);
-    if (notes.length > 0) setBit(withNote, id - first);
-    byStatus.set(statusId, (byStatus.get(statusId) ?? 0) + 1);
-    this.facts.at = createdAt;
   }
 }
 

@@ -11,7 +11,6 @@ import type { Manifest, Part, SegmentEntry } from "#shared/company-index/manifes
 import type { NoteText } from "#shared/company-index/record.ts";
 import { columnsOf, groups, type SegmentColumns } from "#shared/company-index/segment.ts";
 import { decodeNotes, decodeOverrides, noOverrides, type Overrides } from "#shared/company-index/versions.ts";
-import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
@@ -30,12 +29,7 @@ export interface Piece {
   readonly count: number;
 }
 
-export interface StoredPiece {
-  readonly count: number;
-  readonly items: readonly (Key & Item)[];
-}
-
-export function cutPiece(companyId: number, owner: string, name: string, bytes: Uint8Array): StoredPiece {
+export function cutPiece(companyId: number, owner: string, name: string, bytes: Uint8Array) {
   const count = Math.ceil(bytes.length / ITEM_BYTES);
   const items = Array.from({ length: count }, (_, i) => ({
     ...keys.indexItem(companyId, owner, name, i),

@@ -10,7 +10,7 @@ import type { Matches } from "#shared/company-index/search/match.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
-import { addImported } from "#shared/company-index/write/publish.ts";
+import { addRows } from "#shared/company-index/write/publish.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -112,7 +112,7 @@ async function fillIndex(context: ApiContext, company: BenchCompany): Promise<vo
       const { prospect, note } = makeProspect(company, from + i);
       return { row: indexRow(prospect), notes: note === undefined ? [] : [indexNote(note)] };
     });
-    await addImported(context, company.id, rows);
+    await addRows(context, company.id, rows);
   }
   await flush(context, company.id, { least: 0, settleMs: 0 });
 }

@@ -2,7 +2,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CompanyIndex, cacheBytesOf, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
-import { addImported } from "#shared/company-index/write/publish.ts";
+import { addRows } from "#shared/company-index/write/publish.ts";
 import { readMeasured } from "../bench/cost/measured.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
@@ -16,7 +16,7 @@ const clock = { now: () => 1_760_000_000_000 };
 let asked: string[] = [];
 const db = faultyDynamoDb();
 beforeAll(async () => {
-  for (const companyId of COMPANIES) await addImported({ table: db.direct, clock }, companyId, rowsOf(companyId));
+  for (const companyId of COMPANIES) await addRows({ table: db.direct, clock }, companyId, rowsOf(companyId));
 });
 beforeEach(() => {
   asked = [];

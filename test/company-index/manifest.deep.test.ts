@@ -6,7 +6,7 @@ import { openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import { takeCompactionLock } from "#shared/company-index/repair/rebuild.ts";
 import { MERGE_RATIO } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS, retiredIn } from "#shared/company-index/write/garbage-collection.ts";
-import { addImported } from "#shared/company-index/write/publish.ts";
+import { addRows } from "#shared/company-index/write/publish.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -226,7 +226,7 @@ describe("a replaced part", () => {
       lng: -105,
       text: "IMPORTED",
     });
-    await addImported({ table: db.table, clock }, company.id, [{ row, notes: [] }]);
+    await addRows({ table: db.table, clock }, company.id, [{ row, notes: [] }]);
     const { total } = (await listOf(db.direct, company)).result;
     expect(total).toBe(LARGE + 1);
     await expectNoGarbage(company);

@@ -1,7 +1,7 @@
 /** Tests that an export is complete, or breaks the connection, beside writes, with stale reads and with failures of the table. */
 import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
-import { addImported } from "#shared/company-index/write/publish.ts";
+import { addRows } from "#shared/company-index/write/publish.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
@@ -60,7 +60,7 @@ async function demoCompany(
   const ids = await context.ids.takeProspects(companyId, count);
   const { rows, indexed } = await demoRows(context, plan, ids, randomSequence(1));
   await context.table.batchPut(rows);
-  await addImported(context, companyId, indexed);
+  await addRows(context, companyId, indexed);
   const stored = rows.filter(({ pk }) => pk.startsWith(`C#${companyId}#P#`));
   return { ...company, ids, bytes: stored.reduce((sum, row) => sum + bytesOf(row), 0) };
 }

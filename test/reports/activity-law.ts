@@ -5,9 +5,11 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
+import { importedWrite } from "#shared/company-index/activity/log.ts";
+import { ImportCollector } from "#shared/company-index/facts.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
-import { addImported } from "#shared/company-index/write/publish.ts";
+import { addRows } from "#shared/company-index/write/publish.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
@@ -250,7 +252,10 @@ export class Run {
     );
     const note = (prospectId: number) => ({ prospectId, noteId: prospectId, version: 1, text: "from a file" });
     const indexed = rows.map((row, i) => ({ row: indexRow(row), notes: i % 2 === 0 ? [note(row.id)] : [] }));
-    await addImported(this.#context, companyId, indexed, { by: userId });
+    const collector = new ImportCollector(userId, ids[0] ?? 0, ids.at(-1) ?? 0);
+    const passed = [...collector.passing(indexed)];
+    const logged = (version: number) => [importedWrite(companyId, version, collector.facts)];
+    await addRows(this.#context, companyId, passed, logged);
   }
 
   /** Two of three flushes are killed at one of their first 14 calls, before or after the call has taken effect. */

@@ -3,7 +3,7 @@
  * so that rebuilds ignore them.
  */
 import type { Caller } from "#shared/auth/caller.ts";
-import { addImported } from "#shared/company-index/write/publish.ts";
+import { addRows } from "#shared/company-index/write/publish.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Write } from "#shared/db/expression.ts";
@@ -55,6 +55,6 @@ export async function importProspects(
     update: keys.prospectRange(companyId, keys.blockOf(first)),
     change: { remove: ["importId"] },
   };
-  await addImported(context, companyId, indexed, { commit: (moves) => context.table.transact([...moves, unmarked]) });
+  await addRows(context, companyId, indexed, undefined, (moves) => context.table.transact([...moves, unmarked]));
   return { prospects, notes };
 }

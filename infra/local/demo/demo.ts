@@ -4,9 +4,9 @@ import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
-import { countingBegins } from "#shared/company-index/activity/log.ts";
+import { countingBegins, logWrites } from "#shared/company-index/activity/log.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
-import { addImported } from "#shared/company-index/write/publish.ts";
+import { addRows } from "#shared/company-index/write/publish.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
@@ -53,7 +53,7 @@ export async function loadDemo(target: DemoTarget): Promise<void> {
   for (const [index, plan] of plans.entries()) {
     const company = await createDemoCompany(context, plan);
     const { indexed, facts } = await loadProspects(context, company, PROSPECTS_PER_COMPANY, randomSequence(index + 1));
-    await addImported(context, company.id, indexed, { facts });
+    await addRows(context, company.id, indexed, (version) => logWrites(company.id, version, facts));
     await loadTerritories(context, company);
   }
 }
@@ -66,8 +66,8 @@ export async function loadSynthetic(target: DemoTarget, count: number): Promise<
   for (let done = 0; done < count; done += CHUNK) {
     indexed.push(...(await loadProspects(context, company, Math.min(CHUNK, count - done), random)).indexed);
   }
-  await addImported(context, company.id, indexed);
-  // `addImported` adds all index entries in one transaction. DynamoDB limits the size of a transaction, so this one contains no facts of
+  await addRows(context, company.id, indexed);
+  // `addRows` adds all index entries in one transaction. DynamoDB limits the size of a transaction, so this one contains no facts of
   // the prospects. Record that the facts of the company are complete only from now on.
   await context.table.transact([countingBegins(company.id, context.clock.now())]);
 }

@@ -10,6 +10,7 @@ import {
   writeNumbers,
 } from "#shared/company-index/encoding.ts";
 import { countBits, type Fact, factKinds, type ImportedFacts } from "#shared/company-index/facts.ts";
+import { column } from "#shared/company-index/segment.ts";
 
 /** The counts of one user and one status. `counts[i]` belongs to `factKinds[i]`. */
 export interface Cell {
@@ -53,10 +54,7 @@ export class Sums {
 export function encodeCells(cells: readonly Cell[]): Uint8Array {
   const into = new ByteWriter();
   into.integer(cells.length);
-  writeNumbers(
-    into,
-    cells.map(({ userId }) => userId),
-  );
+  writeNumbers(into, column(cells, "userId"));
   writeNumbers(
     into,
     cells.map(({ statusId }) => idOrZero(statusId)),

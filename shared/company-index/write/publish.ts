@@ -1,11 +1,9 @@
 /** Adds parts to a company index. One update of the head makes stored data visible. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { importedWrite, logWrites } from "#shared/company-index/activity/log.ts";
 import { chunkWrites, type IdRange, type Logged, logAfter } from "#shared/company-index/change-log.ts";
-import { type Zone, zoneOf } from "#shared/company-index/criteria.ts";
+import { zoneOf } from "#shared/company-index/criteria.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { type Fact, ImportCollector, type ImportedFacts } from "#shared/company-index/facts.ts";
 import {
   type Commit,
   type Head,
@@ -15,9 +13,9 @@ import {
   readPartManifests,
   type SegmentEntry,
 } from "#shared/company-index/manifest.ts";
-import { cutPiece, newPieceId, piecesOf, removePieces, type StoredPiece } from "#shared/company-index/pieces.ts";
+import { cutPiece, newPieceId, piecesOf, removePieces } from "#shared/company-index/pieces.ts";
 import type { NoteText } from "#shared/company-index/record.ts";
-import { encodeSegment, type Group, type RowWithNotes } from "#shared/company-index/segment.ts";
+import { encodeSegment, type RowWithNotes } from "#shared/company-index/segment.ts";
 import { encodeNotes, encodeOverrides, type Versioned } from "#shared/company-index/versions.ts";
 import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import { cutIntoSegments, SEGMENT_ROWS, sortedByGeohash } from "#shared/company-index/write/order.ts";
@@ -48,13 +46,8 @@ export interface StoreOptions {
 }
 
 /** Stores the data of a part. Does not add the part to the index. */
-export const storePart = async (
-  table: Table,
-  companyId: number,
-  built: NewPart,
-  options: StoreOptions = {},
-): Promise<Part> =>
-  completePart(table, companyId, await storeSegments(table, companyId, built.rows, options), built, options);
+export const storePart = async (table: Table, companyId: number, built: NewPart): Promise<Part> =>
+  completePart(table, companyId, await storeSegments(table, companyId, built.rows), built);
 
 /** `rows` must be sorted by geohash. */
 export async function storeSegments(
@@ -102,7 +95,7 @@ async function storePiece(
   owner: string,
   name: string,
   bytes: Uint8Array | undefined,
-): Promise<StoredPiece["count"]> {
+): Promise<number> {
   if (bytes === undefined) return 0;
   const { count, items } = cutPiece(companyId, owner, name, bytes);
   await table.batchPut(items);
@@ -155,14 +148,8 @@ export async function discardPart(table: Table, companyId: number, part: Part): 
   await table.batchRemove([keys.partManifest(companyId, part.id)]);
 }
 
-export interface BuiltSegment {
-  readonly rows: number;
-  readonly zone: Zone;
-  readonly groups: Record<Group, Uint8Array>;
-}
-
 /** Only one segment is in memory at a time, so a part can be larger than the memory. */
-export function* buildSegments(rows: Iterable<RowWithNotes>, maxRows = SEGMENT_ROWS): Generator<BuiltSegment> {
+export function* buildSegments(rows: Iterable<RowWithNotes>, maxRows = SEGMENT_ROWS) {
   for (const entries of cutIntoSegments(rows, maxRows)) {
     yield { rows: entries.length, zone: zoneOf(entries.map(({ row }) => row)), groups: encodeSegment(entries) };
   }
@@ -179,36 +166,17 @@ export const encodePartOverrides = (
 
 const TRIES = 20;
 
-export interface ImportedOptions extends StoreOptions {
-  /** Executes the writes that make the part visible, together with other writes of the caller. */
-  readonly commit?: Commit;
-  /** The user who imports the rows. Reports count the activity for this user. */
-  readonly by?: number;
-  /** The facts to log with the rows, if `by` is undefined. */
-  readonly facts?: readonly Fact[];
-}
-
-/** Adds new prospects with their notes as one part, so all of them become visible at the same moment. */
-export async function addImported(
+/** Adds the rows of the demo and of tests as one part. They are few enough to be in memory, unlike those of an import. */
+export async function addRows(
   context: IndexContext,
   companyId: number,
   rows: readonly RowWithNotes[],
-  { commit, by, facts = [], ...options }: ImportedOptions = {},
+  others?: Logged["others"],
+  commit?: Commit,
 ): Promise<void> {
   const built = { rows: sortedByGeohash(rows), looseNotes: [], prospects: [], notes: [] };
-  const range = rangeOf(rows);
-  const others =
-    by === undefined || range === undefined
-      ? (version: number) => logWrites(companyId, version, facts)
-      : (version: number) => [importedWrite(companyId, version, importedFacts(by, range, rows))];
-  const part = await storePart(context.table, companyId, built, options);
-  await addPart(context, companyId, part, { range, others }, commit);
-}
-
-function importedFacts(by: number, { from, to }: IdRange, rows: readonly RowWithNotes[]): ImportedFacts {
-  const collector = new ImportCollector(by, from, to);
-  for (const row of rows) collector.add(row);
-  return collector.facts;
+  const part = await storePart(context.table, companyId, built);
+  await addPart(context, companyId, part, { range: rangeOf(rows), ...(others && { others }) }, commit);
 }
 
 function rangeOf(rows: readonly RowWithNotes[]): IdRange | undefined {
