@@ -7,7 +7,7 @@ import * as z from "zod/mini";
 import { type Change, SharedChange } from "#shared/company-index/change-log.ts";
 import { type Fact, factsOfProspect } from "#shared/company-index/facts.ts";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
-import { type IndexEntry, isTombstone, type NoteEntry, sourceIn } from "#shared/company-index/record.ts";
+import { type IndexEntry, isTombstone, type NoteEntry, unmarked } from "#shared/company-index/record.ts";
 import type { Delta, FlushedVersions } from "#shared/company-index/versions.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
@@ -127,7 +127,7 @@ export const DeltaItem = z.object({
   type: z.literal(DELTA_TYPE),
   row: z.optional(z.string()),
   note: z.optional(z.string()),
-  /** The source id, as `markedSource` writes it. If the text is in a separate row, the source id is too. */
+  /** The source id, as `marked` writes it. If the text is in a separate row, the source id is too. */
   source: z.optional(z.string()),
   /** Number of appointments of the prospect. Undefined if it has none. */
   appointments: z.optional(z.int()),
@@ -194,7 +194,7 @@ function keepEntry(item: Item, { entries, notes, changes, facts }: Kept): Key {
     const entry =
       row === undefined
         ? ({ id, version, deleted: true } as const)
-        : { id, version, ...fieldsOf(row, updated), sourceId: sourceIn(source), ...booked };
+        : { id, version, ...fieldsOf(row, updated), sourceId: unmarked(source), ...booked };
     entries.push(entry);
     if (!isTombstone(entry)) facts.push(...factsOfProspect(entry, more, more.appointment?.id));
     const isDeleted = isTombstone(entry);
@@ -251,7 +251,7 @@ export async function readLongTexts(table: Reads, companyId: number): Promise<Lo
 
 function keepText(item: Item, into: Map<string, LongText>): void {
   const { sk, text, phoneDigits, source = "" } = Stored.parse(item);
-  const ofProspect = phoneDigits !== undefined && { phoneDigits, sourceId: sourceIn(source) };
+  const ofProspect = phoneDigits !== undefined && { phoneDigits, sourceId: unmarked(source) };
   into.set(sk, { text, ...ofProspect });
 }
 

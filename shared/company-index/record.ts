@@ -28,9 +28,9 @@ export interface IndexRow {
   readonly phoneDigits: string;
 }
 
-/** Marks a source id with `=`, which distinguishes an empty source id from a missing one. */
-export const markedSource = (sourceId: string | null): string => (sourceId === null ? "" : `=${sourceId}`);
-export const sourceIn = (marked: string): string | null => (marked === "" ? null : marked.slice(1));
+/** Puts `=` before a text, so that an empty text differs from a missing one. */
+export const marked = (text: string | null): string => (text === null ? "" : `=${text}`);
+export const unmarked = (text: string): string | null => (text === "" ? null : text.slice(1));
 
 /** Hides all lower versions of the deleted prospect. */
 export interface Tombstone {

@@ -18,7 +18,7 @@ import {
   writeDegrees,
   writeNumbers,
 } from "#shared/company-index/encoding.ts";
-import { type IndexRow, markedSource, type NoteText, sourceIn } from "#shared/company-index/record.ts";
+import { type IndexRow, marked, type NoteText, unmarked } from "#shared/company-index/record.ts";
 
 /** A row with those of its notes that are stored in the same segment. */
 export interface RowWithNotes {
@@ -92,12 +92,11 @@ function encodeMain(rows: readonly IndexRow[]): Uint8Array {
   writeNumbers(into, column(rows, "createdAt"));
   writeCoded(into, column(rows, "statusId"), (id) => id, idOrNull);
   writeCoded(into, column(rows, "assignedToUserId"), (id) => id, idOrNull);
-  // A `=` before each city name distinguishes an empty name from a missing city.
   writeCoded(
     into,
     column(rows, "city"),
     (city) => city,
-    (city) => into.text(city === null ? "" : `=${city}`),
+    (city) => into.text(marked(city)),
   );
   writeCoded(
     into,
@@ -133,10 +132,7 @@ export const decodeMain = (label: string, compressed: Uint8Array): MainColumns =
       createdAt: readNumbers(from, count),
       statusId: readCoded(from, count, idOrNull),
       assignedToUserId: readCoded(from, count, idOrNull),
-      city: readCoded(from, count, () => {
-        const marked = from.text();
-        return marked === "" ? null : marked.slice(1);
-      }),
+      city: readCoded(from, count, () => unmarked(from.text())),
       tagIds: readCoded(from, count, () => Array.from({ length: from.integer() }, () => from.integer())),
       appointments: readCoded(from, count, () => ({
         appointments: from.integer(),
@@ -177,9 +173,9 @@ function encodeText(entries: readonly RowWithNotes[]): Uint8Array {
   );
   writeCoded(
     into,
-    rows.map(({ sourceId }) => sourceId),
+    column(rows, "sourceId"),
     (sourceId) => sourceId,
-    (sourceId) => into.text(markedSource(sourceId)),
+    (sourceId) => into.text(marked(sourceId)),
   );
   return into.finish();
 }
@@ -207,7 +203,7 @@ export const decodeText = (label: string, compressed: Uint8Array): TextColumns =
     }
     const digits = readTexts(from, noteCounts.length);
     const { bytes: texts, starts } = readTexts(from, entries);
-    const sourceId = readCoded(from, noteCounts.length, () => sourceIn(from.text()));
+    const sourceId = readCoded(from, noteCounts.length, () => unmarked(from.text()));
     const own = { bytes: texts, starts, rowOf, noteIds, noteVersions, sourceId };
     return { ...own, digits: digits.bytes, digitStarts: digits.starts };
   });

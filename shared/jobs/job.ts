@@ -15,7 +15,7 @@ import { all, type Condition, equals, missing } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { acquire, type Held, LeaseLost } from "#shared/db/lease.ts";
-import { ConditionFailed, isDeploymentFault, isTransient } from "#shared/errors.ts";
+import { conditionHolds, isDeploymentFault, isTransient } from "#shared/errors.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 
@@ -261,12 +261,8 @@ export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table"
     if (job === undefined) continue;
     // The condition on `dueAt` fails if another sweep has sent the message, or an invocation has renewed its lease, since the query.
     const postponed = { set: { dueAt: iso(now + RESEND_MS) } };
-    try {
-      await table.write({ update: { pk, sk }, change: postponed, when: equals("dueAt", dueAt) });
-    } catch (error) {
-      if (error instanceof ConditionFailed) continue;
-      throw error;
-    }
+    const write = table.write({ update: { pk, sk }, change: postponed, when: equals("dueAt", dueAt) });
+    if (!(await conditionHolds(write))) continue;
     await jobs.send(job);
     sent++;
   }

@@ -70,21 +70,19 @@ export const logRow = (item: Item): LogRow =>
 /** Decodes the state row. Throws ActivityUnreadable if the row is damaged. */
 export const factState = (item: Item): FactState => decoded(item.sk, () => FactState.parse(item));
 
-const stateWrite = (companyId: number, state: FactState): Write => ({
+export const nextState = (companyId: number, state: FactState): Write => ({
   put: { ...activityKeys.factState(companyId), type: "factState", ...state },
 });
 
 /** Returns the write of a new company's state row. */
 export const firstState = (companyId: number): Write =>
-  stateWrite(companyId, { since: null, version: 0, upTo: "", days: [], bytes: 0 });
+  nextState(companyId, { since: null, version: 0, upTo: "", days: [], bytes: 0 });
 
 /** Returns the write that sets `since` to `nowMs`. Use it if some earlier facts of the company were not stored. */
 export const countingBegins = (companyId: number, nowMs: number): Write => ({
   update: activityKeys.factState(companyId),
   change: { set: { type: "factState", since: nowMs } },
 });
-
-export const nextState = stateWrite;
 
 export async function readState(table: Reads, companyId: number): Promise<FactState | undefined> {
   const item = await table.get(activityKeys.factState(companyId));

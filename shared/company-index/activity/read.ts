@@ -19,7 +19,6 @@ import {
 import { type Cell, decodeCells } from "#shared/company-index/activity/sums.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { decodeFacts, decodeImported, type Fact, type ImportedFacts, identityOf } from "#shared/company-index/facts.ts";
-import type { Head } from "#shared/company-index/manifest.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import type { QuerySpec, Reads } from "#shared/db/reads.ts";
 import { requireTime } from "#shared/deadline.ts";
@@ -76,18 +75,13 @@ interface Wanted extends Pick<Required<HowToCount<Counting>>, "sumsSuffice" | "m
   readonly range: TimeRange;
 }
 
-interface Found {
-  readonly head: Head;
-  readonly state: FactState | undefined;
-}
-
 /** Returns undefined if a flush has moved facts during the read, because some may then be counted twice or not at all. */
 async function tryToCount(
   table: Reads,
   companyId: number,
   wanted: Wanted,
   counting: Counting,
-): Promise<Found | undefined> {
+): Promise<{ readonly state: FactState | undefined } | undefined> {
   // A fact moves from an unflushed entry to the log, and then to the sums. The reads have the same order, so that they miss no fact.
   const { head, facts: unflushed } = await readUnflushed(table, companyId);
   const { rows, state } = await readLog(table, companyId);
@@ -97,7 +91,7 @@ async function tryToCount(
   const waiting = rows.filter((row) => row.sk > upTo && row.version <= head.version);
   countNewest(unflushed, waiting, wanted.range, counting);
   const isComplete = await countOlder(table, companyId, { version, days: [], ...state }, wanted, counting);
-  return isComplete ? { head, state } : undefined;
+  return isComplete ? { state } : undefined;
 }
 
 async function readLog(table: Reads, companyId: number): Promise<{ rows: LogRow[]; state: FactState | undefined }> {
@@ -133,17 +127,21 @@ async function countOlder(
 ): Promise<boolean> {
   const whole = sumsSuffice ? wholeDays(range) : undefined;
   const single = singleDays(range, whole);
-  const budget = new Budget(maxBytes);
+  let left = maxBytes;
+  const spend = (bytes: number): void => {
+    left -= bytes;
+    if (left < 0) throw tooMuch();
+  };
   const changed = new Set(days.filter((day) => isIn(day, whole) || single.some((some) => isIn(day, some))));
   if (whole !== undefined) {
-    for await (const row of rowsOf(table, activityKeys.daySums(companyId, whole.first, whole.last), budget)) {
+    for await (const row of rowsOf(table, activityKeys.daySums(companyId, whole.first, whole.last), spend)) {
       if (row.version > version) return false;
       if (row.version === version) changed.delete(row.day);
       for (const cell of decoded(row.sk, () => decodeCells(row.bytes))) counting.cell(cell, row.day);
     }
   }
   for (const { first, last } of single) {
-    for await (const row of rowsOf(table, activityKeys.dayFacts(companyId, first, last), budget)) {
+    for await (const row of rowsOf(table, activityKeys.dayFacts(companyId, first, last), spend)) {
       if (row.version > version) return false;
       if (row.version === version) changed.delete(row.day);
       if (row.type === "dayImport") {
@@ -168,29 +166,16 @@ export const DayRow = z.object({
 });
 const dayKey = /^[SF]#([^#]+)#(\d+)/;
 
-class Budget {
-  #left: number;
-
-  constructor(bytes: number) {
-    this.#left = bytes;
-  }
-
-  spend(bytes: number): void {
-    this.#left -= bytes;
-    if (this.#left < 0) throw tooMuch();
-  }
-}
-
 const tooMuch = (): ApiError =>
   new ApiError("validation_failed", "The report covers too much activity. Choose a shorter time range.", {
     faults: [{ parameter: "from", code: "out_of_range", message: "must be closer to `to`" }],
   });
 
-async function* rowsOf(table: Reads, spec: QuerySpec, budget: Budget) {
+async function* rowsOf(table: Reads, spec: QuerySpec, spend: (bytes: number) => void) {
   for await (const item of table.query(spec)) {
     const { sk, type, bytes, version } = decoded(item.sk, () => DayRow.parse(item));
     const [, day = "", number] = dayKey.exec(sk) ?? [];
-    budget.spend(bytes.length);
+    spend(bytes.length);
     requireTime();
     yield { sk, day, type, bytes, version: version ?? Number(number) };
   }

@@ -1,6 +1,6 @@
 /** The filters for the rows of one segment. */
 import { doubleAt, uint16At, uint32At } from "#shared/at.ts";
-import type { Area, Box } from "#shared/company-index/criteria.ts";
+import { type Area, type Box, insideBox } from "#shared/company-index/criteria.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";
 import { type GeohashRange, geohashAt } from "#shared/company-index/geohash.ts";
 import { groupedBy } from "#shared/company-index/search/grouped.ts";
@@ -181,14 +181,9 @@ export class BboxFilter implements RowFilter {
     return rows.subarray(0, size);
   }
 
-  /** A missing coordinate is NaN, so the row is in no box. */
   has(row: number): boolean {
     this.#compared++;
-    const [minLng, minLat, maxLng, maxLat] = this.#box;
-    const lat = doubleAt(this.#geo.lat, row);
-    if (!(lat >= minLat && lat <= maxLat)) return false;
-    const lng = doubleAt(this.#geo.lng, row);
-    return minLng > maxLng ? lng >= minLng || lng <= maxLng : lng >= minLng && lng <= maxLng;
+    return insideBox(this.#box, doubleAt(this.#geo.lat, row), doubleAt(this.#geo.lng, row));
   }
 }
 

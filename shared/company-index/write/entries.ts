@@ -2,7 +2,7 @@
 import type { AppointmentChange, SharedChange } from "#shared/company-index/change-log.ts";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import type { FactFields } from "#shared/company-index/facts.ts";
-import { type IndexEntry, isTombstone, markedSource, type NoteEntry } from "#shared/company-index/record.ts";
+import { type IndexEntry, isTombstone, marked, type NoteEntry } from "#shared/company-index/record.ts";
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 
@@ -47,7 +47,7 @@ export function prospectDelta(
     ahead: ahead.length > 0 ? JSON.stringify(ahead) : undefined,
   };
   const filters = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng];
-  const source = markedSource(sourceId);
+  const source = marked(sourceId);
   const bytes = Buffer.byteLength(text) + phoneDigits.length + Buffer.byteLength(source);
   if (bytes <= TEXT_BYTES) {
     return [{ put: { ...dated, row: JSON.stringify([...filters, text, phoneDigits]), source } }];

@@ -11,7 +11,7 @@ import { equals, type Item, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { itemOfImage } from "#shared/db/stream-image.ts";
 import type { Table } from "#shared/db/table.ts";
-import { ConditionFailed, failedAt } from "#shared/errors.ts";
+import { conditionHolds, failedAt } from "#shared/errors.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 /** The `type` of a row that requests a flush of a company at a later time. */
@@ -114,13 +114,7 @@ export async function sweepFlushRequests({ table, clock }: IndexContext): Promis
 }
 
 /** Returns false if another sweep has released the request since it was read. */
-async function release(table: Table, { pk, sk, dueAt }: z.infer<typeof Request>): Promise<boolean> {
+function release(table: Table, { pk, sk, dueAt }: z.infer<typeof Request>): Promise<boolean> {
   const change = { remove: ["dueShard", "dueAt"] };
-  try {
-    await table.write({ update: { pk, sk }, change, when: equals("dueAt", dueAt) });
-    return true;
-  } catch (error) {
-    if (error instanceof ConditionFailed) return false;
-    throw error;
-  }
+  return conditionHolds(table.write({ update: { pk, sk }, change, when: equals("dueAt", dueAt) }));
 }
