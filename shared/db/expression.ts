@@ -92,18 +92,17 @@ export function compileCondition(condition: Condition, into: Placeholders): stri
 }
 
 export function compileChange(change: Change, into: Placeholders): string {
-  const set = Object.entries(change.set ?? {})
-    .filter(([, value]) => value !== undefined)
-    .map(([field, value]) => `${into.name(field)} = ${into.value(value)}`);
-  const remove = (change.remove ?? []).map((field) => into.name(field));
-  const add = Object.entries(change.add ?? {}).map(([field, value]) => `${into.name(field)} ${into.value(value)}`);
-  const drop = Object.entries(change.drop ?? {}).map(([field, value]) => `${into.name(field)} ${into.value(value)}`);
-  return [
-    set.length > 0 ? `SET ${set.join(", ")}` : "",
-    remove.length > 0 ? `REMOVE ${remove.join(", ")}` : "",
-    add.length > 0 ? `ADD ${add.join(", ")}` : "",
-    drop.length > 0 ? `DELETE ${drop.join(", ")}` : "",
-  ]
-    .filter((clause) => clause !== "")
+  const values = (fields: Readonly<Record<string, unknown>> = {}, between = " "): string[] =>
+    Object.entries(fields)
+      .filter(([, value]) => value !== undefined)
+      .map(([field, value]) => `${into.name(field)}${between}${into.value(value)}`);
+  const clauses = {
+    SET: values(change.set, " = "),
+    REMOVE: (change.remove ?? []).map((field) => into.name(field)),
+    ADD: values(change.add),
+    DELETE: values(change.drop),
+  };
+  return Object.entries(clauses)
+    .flatMap(([verb, parts]) => (parts.length > 0 ? [`${verb} ${parts.join(", ")}`] : []))
     .join(" ");
 }

@@ -2,6 +2,7 @@
  * The keys of the table, with one function for each access pattern. Import this file as a namespace, so that bundles contain only the keys
  * that they use.
  */
+import type { JobMessage } from "#shared/aws/sqs.ts";
 
 export interface Key {
   readonly pk: string;
@@ -161,10 +162,8 @@ export const bulkJobEntry = (companyId: number, createdAt: string, id: number): 
 /** The ids of the running job, and of the waiting and paused jobs. */
 export const bulkQueue = (companyId: number): Key => ({ pk: `C#${companyId}#JQ`, sk: "QUEUE" });
 
-const jobKinds: Readonly<Record<string, "import" | "export" | "bulk">> = { M: "import", E: "export", J: "bulk" };
-export const jobAt = ({
-  pk,
-}: Key): { kind: "import" | "export" | "bulk"; companyId: number; id: number } | undefined => {
+const jobKinds: Readonly<Record<string, JobMessage["kind"]>> = { M: "import", E: "export", J: "bulk" };
+export const jobAt = ({ pk }: Key): JobMessage | undefined => {
   const [, companyId, letter = "", id] = /^C#(\d+)#([MEJ])#(\d+)$/.exec(pk) ?? [];
   const kind = jobKinds[letter];
   return kind === undefined ? undefined : { kind, companyId: Number(companyId), id: Number(id) };

@@ -28,6 +28,7 @@ import { readable } from "#shared/db/shapes.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
 export interface Table extends Reads {
+  /** Writes the items without a transaction. A concurrent reader may see some of them without the others. */
   batchPut(items: readonly (Key & Item)[]): Promise<void>;
   /** Writes each item whose key is not in use, without a transaction. Returns the items whose key already exists. */
   insert<T extends Key & Item>(items: readonly T[]): Promise<T[]>;
@@ -51,18 +52,16 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
     try {
       return (await throughConflicts(() => sendWrite(entry, writeId))).Attributes;
     } catch (error) {
-      const failure = conditionalFailure(error);
-      if (failure === undefined) throw error;
-      if (writeId !== undefined && failure.item?.writeId === writeId) return failure.item;
-      throw new ConditionFailed([{ index: 0, item: failure.item }]);
+      if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      const item = itemOf(error.Item);
+      if (writeId !== undefined && item?.writeId === writeId) return item;
+      throw new ConditionFailed([{ index: 0, item }]);
     }
   }
 
   function sendWrite(entry: Exclude<Write, { check: Key } | { remove: Key }>, writeId: string | undefined) {
     const placeholders = new Placeholders();
-    const onFailure = { ReturnValuesOnConditionCheckFailure: "ALL_OLD" } as const;
-    const condition =
-      entry.when === undefined ? {} : { ConditionExpression: compileCondition(entry.when, placeholders), ...onFailure };
+    const condition = conditionOf(entry, placeholders);
     if ("put" in entry) {
       const command = new PutCommand({
         ...asked,
@@ -100,13 +99,24 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
 
   return {
     ...openReads(tableName, client, target.pace),
-    batchPut: (items) => batchPut(target, items),
+    batchPut: (items) => {
+      const requests = items.map((Item) => ({ PutRequest: { Item } }));
+      return batchWrite(target, requests);
+    },
     insert: (items) => batchInsert(target, items),
-    batchRemove: (keys) => batchRemove(target, keys),
+    batchRemove: (keys) => {
+      const requests = keys.map((key) => ({ DeleteRequest: { Key: keyOf(key) } }));
+      return batchWrite(target, requests);
+    },
     write,
     transact,
   };
 }
+
+const conditionOf = ({ when }: Pick<Write, "when">, into: Placeholders) =>
+  when === undefined
+    ? {}
+    : { ConditionExpression: compileCondition(when, into), ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const };
 
 function transactItem(tableName: string, entry: Write) {
   const placeholders = new Placeholders();
@@ -115,13 +125,7 @@ function transactItem(tableName: string, entry: Write) {
     const Key = keyOf(entry.check);
     return { ConditionCheck: { TableName: tableName, Key, ConditionExpression, ...placeholders.attributes() } };
   }
-  const condition =
-    entry.when === undefined
-      ? {}
-      : {
-          ConditionExpression: compileCondition(entry.when, placeholders),
-          ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
-        };
+  const condition = conditionOf(entry, placeholders);
   if ("put" in entry) {
     return { Put: { TableName: tableName, Item: entry.put, ...condition, ...placeholders.attributes() } };
   }
@@ -145,7 +149,7 @@ async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
       if (!isConflict(error)) throw error;
       if (attempt === CONFLICT_TRIES)
         throw new TableBusy("other writers kept changing the same items", { cause: error });
-      await backoff(attempt);
+      await sleep(Math.random() * Math.min(800, 25 * 2 ** attempt));
     }
   }
 }
@@ -168,18 +172,9 @@ function failedConditions(error: unknown): { index: number; item: Item | undefin
   );
 }
 
-/** Undefined if the error is no failed condition. */
-const conditionalFailure = (error: unknown): { item: Item | undefined } | undefined =>
-  error instanceof ConditionalCheckFailedException ? { item: itemOf(error.Item) } : undefined;
-
 /** The document client converts items in responses, but not those in errors. */
 const itemOf = (item: Record<string, AttributeValue> | undefined): Item | undefined =>
   item === undefined ? undefined : readable(unmarshall(item));
-
-/** Exponential backoff with full jitter, at most 800 ms. */
-function backoff(attempt: number): Promise<void> {
-  return sleep(Math.random() * Math.min(800, 25 * 2 ** attempt));
-}
 
 const WRITE_ITEMS = 25;
 const INSERT_STATEMENTS = 25;
@@ -189,19 +184,6 @@ interface BatchTarget {
   readonly tableName: string;
   readonly pace: Pace;
 }
-
-/** Writes the items without a transaction. A concurrent reader may see some of them without the others. */
-const batchPut = (target: BatchTarget, items: readonly Item[]): Promise<void> =>
-  batchWrite(
-    target,
-    items.map((Item) => ({ PutRequest: { Item } })),
-  );
-
-const batchRemove = (target: BatchTarget, keys: readonly Key[]): Promise<void> =>
-  batchWrite(
-    target,
-    keys.map((key) => ({ DeleteRequest: { Key: keyOf(key) } })),
-  );
 
 /** The codes of errors after which a retry can help. */
 const temporary =
