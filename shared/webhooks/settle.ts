@@ -29,11 +29,10 @@ export async function guarded(
   }
 }
 
+type Update = Extract<Write, { update: unknown }>;
+
 /** Returns the new row, or undefined if the condition fails. */
-export async function updateIf(
-  { table }: Pick<EventContext, "table">,
-  update: Extract<Write, { update: unknown }>,
-): Promise<Item | undefined> {
+export async function updateIf({ table }: Pick<EventContext, "table">, update: Update): Promise<Item | undefined> {
   try {
     return await table.write(update);
   } catch (error) {
@@ -62,8 +61,6 @@ export async function cancel({ table, clock }: EventContext, deliveries: readonl
   );
   return [];
 }
-
-type Update = Extract<Write, { update: unknown }>;
 
 /** Maximum number of writes in one transaction of DynamoDB. */
 const TRANSACTION_WRITES = 100;

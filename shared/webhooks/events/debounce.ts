@@ -74,20 +74,15 @@ const KEPT_LONGER_SECONDS = 2 * 86_400;
  * it sends includes the event, or the event opens a new window. Returns the delivery if the caller must queue a message.
  */
 export function debounce(table: Table, match: Match, timeScale: number): Promise<StoredDelivery | undefined> {
-  const { event, subscriber } = match;
+  const { companyId, webhookId } = match.subscriber;
   return optimistic(async () => {
     const step = stepOf(match, timeScale, await readWindow(table, windowKeyOf(match)));
     try {
-      const eventKey = debounceKeys.event(
-        subjectOf(match),
-        event.version,
-        event.id.slice(event.id.indexOf(event.event)),
-      );
-      await table.transact([{ put: { ...eventKey, ...step.row }, when: absent }, ...step.writes]);
+      await table.transact([{ put: { ...eventKeyOf(match), ...step.row }, when: absent }, ...step.writes]);
       return step.opened;
     } catch (error) {
       if (!isRepeated(error)) throw error;
-      return needingMessage(await table.get(keys.delivery(subscriber.companyId, subscriber.webhookId, ownId(match))));
+      return needingMessage(await table.get(keys.delivery(companyId, webhookId, ownId(match))));
     }
   });
 }
@@ -102,9 +97,8 @@ export async function wasPublishedWithOtherDelay(table: Table, match: Match): Pr
   const { companyId, webhookId, delayMinutes, delayChangedAt } = subscriber;
   const since = delayChangedAt === undefined ? 0 : Date.parse(delayChangedAt) + CLOCK_SKEW_MS;
   if (Date.parse(event.createdAt) > since) return false;
-  const ownDelivery = keys.delivery(companyId, webhookId, ownId(match));
-  const inWindow = debounceKeys.event(subjectOf(match), event.version, event.id.slice(event.id.indexOf(event.event)));
-  return (await table.get(delayMinutes > 0 ? ownDelivery : inWindow)) !== undefined;
+  const key = delayMinutes > 0 ? keys.delivery(companyId, webhookId, ownId(match)) : eventKeyOf(match);
+  return (await table.get(key)) !== undefined;
 }
 
 async function readWindow(table: Reads, key: Key): Promise<StoredWindow | undefined> {
@@ -214,6 +208,11 @@ const subjectOf = ({ event: { recordId }, subscriber: { companyId, webhookId, id
   registrationId: id,
   recordId,
 });
+
+function eventKeyOf(match: Match): Key {
+  const { id, event, version } = match.event;
+  return debounceKeys.event(subjectOf(match), version, id.slice(id.indexOf(event)));
+}
 
 export const windowKeyOf = (match: Match): Key => debounceKeys.window(subjectOf(match));
 

@@ -22,7 +22,7 @@ import {
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
-import { ConditionFailed } from "#shared/errors.ts";
+import { failedAt } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { log } from "#shared/log.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
@@ -281,8 +281,9 @@ async function refusingRow(
     await table.write(write);
     return undefined;
   } catch (error) {
-    if (error instanceof ConditionFailed) return error.failed[0]?.item ?? {};
-    throw error;
+    const failed = failedAt(error, 0);
+    if (failed === undefined) throw error;
+    return failed.item ?? {};
   }
 }
 
