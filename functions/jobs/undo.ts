@@ -2,8 +2,8 @@
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
+import { beginUndo } from "#shared/jobs/bulk/control.ts";
 import { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
-import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 
 const jobs = openJobQueues();
 

@@ -5,7 +5,7 @@ import { ApiError } from "#shared/errors.ts";
 import type { Allow } from "#shared/http/contract.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { requireKnown, validate } from "#shared/http/validate.ts";
-import { whyNotUndoable } from "#shared/jobs/bulk/undo.ts";
+import { whyNotUndoable } from "#shared/jobs/bulk/control.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { NewProspect } from "#shared/prospects/input.ts";
 import { NewTerritories } from "#shared/territories/import.ts";

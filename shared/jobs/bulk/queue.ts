@@ -12,9 +12,9 @@ import * as keys from "#shared/db/keys.ts";
 import { optimistic, type Plan } from "#shared/db/plan.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { ApiError, failedAt } from "#shared/errors.ts";
-import { presentJob } from "#shared/jobs/bulk/read.ts";
+import { presentJob, storedJobs } from "#shared/jobs/bulk/read.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
-import { hasEnded, noCounts, StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
+import { hasEnded, noCounts, type StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
 import { announce, due, newJobRow, notDue } from "#shared/jobs/job.ts";
 import * as limits from "#shared/limits.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
@@ -33,8 +33,7 @@ export async function jobsIn(
   { running, waiting, paused }: StoredQueue,
 ): Promise<StoredBulk[]> {
   const ids = [...(running === null ? [] : [running]), ...waiting, ...paused];
-  const rows = await table.batchGet(ids.map((id) => keys.bulkJob(companyId, id)));
-  const jobs = new Map(rows.map((row) => StoredBulk.parse(row)).map((job) => [job.id, job]));
+  const jobs = new Map((await storedJobs(table, companyId, ids)).map((job) => [job.id, job]));
   return ids.flatMap((id) => jobs.get(id) ?? []).filter((job) => !hasEnded(job));
 }
 

@@ -4,6 +4,7 @@ import { type Caller, isAdmin } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import type { Job, JobPage, JobQuery } from "#shared/jobs/bulk/schema.ts";
 import { countsInChunk, plus, StoredBulk, sumOf } from "#shared/jobs/bulk/stored.ts";
@@ -46,6 +47,9 @@ export async function storedJob(
   return item === undefined ? undefined : StoredBulk.parse(item);
 }
 
+export const storedJobs = async (table: Reads, companyId: number, ids: readonly number[]): Promise<StoredBulk[]> =>
+  (await table.batchGet(ids.map((id) => keys.bulkJob(companyId, id)))).map((row) => StoredBulk.parse(row));
+
 /** Returns true if an undo has ended before it was complete. The job that it undoes can then be undone again. */
 export const isFruitless = ({ state }: StoredBulk): boolean => state === "cancelled" || state === "failed";
 
@@ -78,11 +82,13 @@ export async function listJobs(context: ReadContext, caller: Caller, { cursor, l
     last = entry.sk;
     if (mayRead(caller, entry)) ids.push(entry.id);
   }
-  const rowsOf = async (own: readonly number[]): Promise<StoredBulk[]> =>
-    (await context.table.batchGet(own.map((id) => keys.bulkJob(companyId, id)))).map((row) => StoredBulk.parse(row));
-  const [rows, names] = await Promise.all([rowsOf(ids), currentDictionary(context, companyId)]);
+  const [rows, names] = await Promise.all([
+    storedJobs(context.table, companyId, ids),
+    currentDictionary(context, companyId),
+  ]);
   const undos = rows.flatMap(({ undoneBy }) => undoneBy ?? []);
-  const isUndone = new Set((await rowsOf(undos)).filter((undo) => !isFruitless(undo)).map(({ undoes }) => undoes));
+  const undoing = (await storedJobs(context.table, companyId, undos)).filter((undo) => !isFruitless(undo));
+  const isUndone = new Set(undoing.map(({ undoes }) => undoes));
   const found = new Map(rows.map((stored) => [stored.id, presentJob(stored, names, isUndone.has(stored.id))]));
   return { items: ids.flatMap((id) => found.get(id) ?? []), nextCursor };
 }
