@@ -357,7 +357,10 @@ describe("cost", () => {
     const keysByEmail = new FileKeys("emailAddress");
     keysByEmail.add(2, "ann@x.test");
     const looking = (prospects: number) =>
-      findMatches(context.table, caller, keysByEmail, { most: { prospects, blocks: 1 } });
+      findMatches(context.table, caller, keysByEmail, {
+        onProgress: async () => undefined,
+        most: { prospects, blocks: 1 },
+      });
     expect((await looking(3)).of(2)).toMatchObject({ kind: "one" });
     await expect(looking(2)).rejects.toThrow(/at most 2 prospects, .* job, .*: POST \/api\/prospects\/imports\.$/);
     expect(limits.importMatchProspects).toBe(10_000);

@@ -99,8 +99,8 @@ const digestOf = (key: string): string => hash("sha1", key, "binary").slice(0, 8
 
 interface Looking {
   /** Called after each group of reads. */
-  readonly onProgress?: () => Promise<void>;
-  readonly most?: ReadLimits;
+  readonly onProgress: () => Promise<void>;
+  readonly most: ReadLimits;
 }
 
 export interface ReadLimits {
@@ -108,8 +108,6 @@ export interface ReadLimits {
   /** Number of blocks of 128 ids that may be read. Each block needs at least one Query. */
   readonly blocks: number;
 }
-
-const unlimited: ReadLimits = { prospects: Number.POSITIVE_INFINITY, blocks: Number.POSITIVE_INFINITY };
 
 const tooMany = (what: string): ApiError =>
   new ApiError(
@@ -125,7 +123,7 @@ export async function findMatches(
   table: Table,
   caller: Caller,
   fileKeys: FileKeys,
-  { onProgress = async () => undefined, most = unlimited }: Looking = {},
+  { onProgress, most }: Looking,
 ): Promise<Matches> {
   const { companyId } = caller;
   const published = new Map<string, Promise<boolean>>();
