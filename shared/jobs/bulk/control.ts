@@ -110,7 +110,7 @@ export async function beginUndo(
   if (until === undefined || until <= context.clock.now()) {
     throw new ApiError("conflict", `This job cannot be undone: ${whyNotUndoable(stored)}.`);
   }
-  const earlier = undoneBy === undefined ? undefined : await storedJob(context, companyId, undoneBy);
+  const earlier = undoneBy === undefined ? undefined : await storedJob(context.table, companyId, undoneBy);
   if (undoneBy !== undefined && (earlier === undefined || !isFruitless(earlier))) {
     throw new ApiError("conflict", `The job ${undoneBy} undoes this job already.`);
   }

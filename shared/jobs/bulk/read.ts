@@ -22,9 +22,8 @@ export const excludedBy = (caller: Caller, job: StoredBulk, reason: string): Api
     ? new ApiError("conflict", `The job ${job.id} ${reason}.`, { location: `/api/jobs/${job.id}` })
     : new ApiError("conflict", "Another job is running.");
 
-/** Throws `not_found` if the job does not exist, or if another user has created it and the caller is no admin. */
 export async function findJob(context: ReadContext, caller: Caller, id: number): Promise<StoredBulk> {
-  const stored = await storedJob(context, caller.companyId, id);
+  const stored = await storedJob(context.table, caller.companyId, id);
   if (stored === undefined || !mayRead(caller, stored)) throw notFound("job");
   return stored;
 }
@@ -33,16 +32,12 @@ export async function present(context: ReadContext, stored: StoredBulk): Promise
   const { companyId, undoneBy } = stored;
   const [names, undo] = await Promise.all([
     currentDictionary(context, companyId),
-    undoneBy === undefined ? undefined : storedJob(context, companyId, undoneBy),
+    undoneBy === undefined ? undefined : storedJob(context.table, companyId, undoneBy),
   ]);
   return presentJob(stored, names, undo !== undefined && !isFruitless(undo));
 }
 
-export async function storedJob(
-  { table }: Pick<ReadContext, "table">,
-  companyId: number,
-  id: number,
-): Promise<StoredBulk | undefined> {
+export async function storedJob(table: Reads, companyId: number, id: number): Promise<StoredBulk | undefined> {
   const item = await table.get(keys.bulkJob(companyId, id));
   return item === undefined ? undefined : StoredBulk.parse(item);
 }
@@ -57,10 +52,7 @@ export const readJob = async (context: ReadContext, caller: Caller, id: number):
   present(context, await findJob(context, caller, id));
 
 const Entry = z.object({ sk: z.string(), id: Id, createdBy: Id });
-/**
- * Maximum number of jobs whose entries one request reads. A user who is no admin sees only some of these jobs, so a page may be short or
- * empty.
- */
+/** A user who is no admin sees only some of the entries that one request reads, so a page may be short or empty. */
 const ENTRIES = 1_000;
 
 export async function listJobs(context: ReadContext, caller: Caller, { cursor, limit }: JobQuery): Promise<JobPage> {
@@ -117,7 +109,7 @@ export function presentJob(stored: StoredBulk, { users }: Pick<Dictionary, "user
   };
 }
 
-/** Returns the time until which a job can be undone, also if an undo exists. Undefined if the job has not ended or is an undo. */
+/** Returns milliseconds since 1970, also if an undo exists. Undefined if the job has not ended or is itself an undo. */
 export const undoableUntilMs = ({ kind, endedAt }: StoredBulk): number | undefined =>
   kind === "undo" || kind === "import_undo" || endedAt === undefined
     ? undefined

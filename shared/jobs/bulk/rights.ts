@@ -33,7 +33,7 @@ export async function untilJobsHaveRights(
   const { running } = await readQueue(table, companyId);
   if (running === null) return;
   for (let left = tries; ; left--) {
-    const job = await storedJob(context, companyId, running);
+    const job = await storedJob(table, companyId, running);
     if (job === undefined) return;
     const { createdBy, state, runsUntil, authorVersion = 0 } = job;
     const writes = state === "running" && runsUntil !== undefined && runsUntil > iso(clock.now());

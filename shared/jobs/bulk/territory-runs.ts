@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type { Objects } from "#shared/aws/s3.ts";
-import { emptyArea, polygonArea } from "#shared/company-index/areas.ts";
+import { polygonArea } from "#shared/company-index/areas.ts";
 import type { Area } from "#shared/company-index/criteria.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
 import type { Plan } from "#shared/db/plan.ts";
@@ -100,13 +100,11 @@ export async function createRun(
   requireUsers(names, toUserId, fromUserId);
   const from = mode === "assign" ? "nobody" : (fromUserId ?? "anyone");
   const action: StoredAction = { assignedToUserId: toUserId ?? null, from };
-  const area = polygon.length === 0 ? emptyArea : polygonArea(polygon);
+  const area = polygonArea(polygon);
   const others = new Map<number, Area>();
-  const filter = parsedFilter(input.filter ?? {});
-  // A territory without a polygon has no prospect: the empty set of assignees makes the run choose none.
-  const [polygons, assigneeIds] =
-    polygon.length === 0 ? [{}, new Set<number | null>()] : [{ polygon }, assigneesOf(caller, from, names)];
-  const chosen = chosenIn(await findFiltered(context, caller, { ...filter, ...polygons }, { assigneeIds }));
+  const filter = { ...parsedFilter(input.filter ?? {}), polygon };
+  const assigneeIds = assigneesOf(caller, from, names);
+  const chosen = chosenIn(await findFiltered(context, caller, filter, { assigneeIds }));
   const prepare = (id: number): Promise<void> =>
     services.objects.put(bulkKeys.area({ companyId, id }), packPolygon(polygon), "application/octet-stream");
   return beginBulk(context, services, caller, chosen, {
