@@ -14,7 +14,6 @@ import { eachAlone, queueConsumer } from "#shared/queue-consumer.ts";
 /** Maximum number of attempts for one call to DynamoDB. They take at most 15 seconds, which is acceptable: no client waits for a job. */
 const ATTEMPTS = 5;
 
-/** Opens the context at the first message, so that importing this module creates no AWS client. */
 const jobContext = /* @__PURE__ */ oncePerInstance(
   (): JobContext => ({
     ...contextOn(openTable(setting("TABLE_NAME"), dynamoClient({ attempts: ATTEMPTS }))),
@@ -23,10 +22,7 @@ const jobContext = /* @__PURE__ */ oncePerInstance(
   }),
 );
 
-/**
- * Returns the handler for the queue of one kind of job. Its messages come from API requests, from invocations that run out of time, from a
- * bulk job that ends and lets the next one run, and from the sweeper. `messages` parses a message into the keys of its jobs.
- */
+/** The messages come from API requests, from invocations that run out of time, from a bulk job that ends, and from the sweeper. */
 export const jobConsumer = <Row extends JobRow>(
   kind: JobKind<Row>,
   messages: z.ZodMiniType<JobId[]> = oneJob(kind.name),

@@ -28,7 +28,6 @@ const RESERVE_MS = 60_000;
 /** A job fails after this number of consecutive invocations without progress, except for transient errors and faults of the deployment. */
 export const MAX_FRUITLESS_RUNS = 10;
 
-/** The attributes of each job's row. */
 export const jobFields = {
   id: Id,
   companyId: Id,
@@ -69,16 +68,13 @@ export async function jobCaller(
   return key && { ...caller, ...common(caller, key.creatorRights) };
 }
 
-/** Returns the user who began the job, with current rights. Undefined if the user is disabled or the API key of the job is revoked. */
+/** Like `jobCaller`, with the current row of the user. */
 export async function currentCaller({ table }: Pick<JobContext, "table">, job: JobRow): Promise<Caller | undefined> {
   const user = StoredUser.parse(await table.get(keys.user(job.companyId, job.createdBy)));
   return jobCaller({ table }, job, user);
 }
 
-/**
- * The attributes by which the sweep finds the job at the given time. The sweep assumes that the job's message was lost, and sends a new
- * one.
- */
+/** From this time on, the sweep finds the job, assumes that the message of the job was lost, and sends a new message. */
 export const due = (ms: number) => ({ dueShard: keys.jobShard, dueAt: iso(ms) });
 export const notDue: readonly string[] = ["dueShard", "dueAt"];
 
@@ -154,7 +150,6 @@ export class RunningJob<Row extends JobRow> {
   }
 }
 
-/** What an invocation sets when it begins, and the condition under which it begins. */
 interface Begun<Row> {
   readonly set: Partial<Row>;
   readonly when: Condition;
@@ -164,10 +159,7 @@ export interface JobKind<Row extends JobRow> {
   readonly name: JobMessage["kind"];
   readonly schema: z.ZodMiniType<Row>;
   readonly keyOf: (id: JobId) => Key;
-  /**
-   * After this time, an invocation stops, and another one continues the job. SQS is fair between companies, so other companies get their
-   * turn.
-   */
+  /** An invocation stops after this time, and another one continues the job, so that other companies get their turn. */
   readonly turnMs?: number;
   /** Returns undefined if the job needs no work now. */
   readonly begin: (context: JobContext, stored: Row) => Promise<Begun<Row> | undefined>;

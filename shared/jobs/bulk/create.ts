@@ -43,7 +43,6 @@ export interface Chosen {
   readonly first: (count: number) => readonly number[];
 }
 
-/** Creates a job that changes many prospects. */
 export async function createBulk(
   context: ApiContext,
   services: BulkServices,
@@ -73,10 +72,7 @@ interface Beginning {
   readonly guard?: Guard;
 }
 
-/**
- * Begins a job for chosen prospects. Throws `count_mismatch` if their number is not `expectedCount`. A dry run begins no job: it returns
- * the number of prospects and some of them as samples.
- */
+/** Throws `count_mismatch` if the number of chosen prospects is not `expectedCount`. A dry run creates no job. */
 export async function beginBulk(
   context: ApiContext,
   services: BulkServices,
@@ -103,7 +99,6 @@ export async function beginBulk(
   return startJob({ ...context, ...services }, caller, chosen.names, made, { guard });
 }
 
-/** Throws `validation_failed` if a job may not have this number of records. */
 export function requireAllowedCount(count: number): void {
   if (count <= limits.bulkRecords) return;
   const message = `matches ${count} prospects, and a job may have at most ${limits.bulkRecords}`;

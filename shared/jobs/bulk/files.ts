@@ -13,7 +13,6 @@ import { Id } from "#shared/schema.ts";
 
 /** Number of records whose results are stored together. After a crash, at most this number is handled again. */
 export const CHUNK = 512;
-/** Number of chunks in a piece. A piece is one file with the ids of the records of these chunks. */
 const CHUNKS_PER_PIECE = 32;
 const PIECE = CHUNK * CHUNKS_PER_PIECE;
 
@@ -21,7 +20,6 @@ const PARALLEL = 8;
 
 export const chunksOf = (records: number): number => Math.ceil(records / CHUNK);
 
-/** Stores the ids of a job's records. Returns the number of ids. */
 export async function storeMembers(objects: Objects, job: JobId, ids: Iterable<number>): Promise<number> {
   let total = 0;
   let pieces: { readonly number: number; readonly ids: number[] }[] = [];
@@ -44,7 +42,7 @@ export async function storeMembers(objects: Objects, job: JobId, ids: Iterable<n
   return total;
 }
 
-/** Reads the records of a chunk. It always returns the same records for the same chunk. All chunks together have `total` records. */
+/** Returns the records of a chunk, always the same for the same chunk. All chunks together have `total` records. */
 export type MemberReader = (chunk: number) => Promise<Member[]>;
 
 type Job = Pick<StoredBulk, "companyId" | "id" | "kind" | "undoes" | "firstId" | "total">;
@@ -73,7 +71,6 @@ export function membersOf(objects: Objects, job: Job): MemberReader {
   };
 }
 
-/** Stores the results of a chunk. Storing them again replaces them. */
 export const storeResults = (
   objects: Objects,
   job: JobId,

@@ -21,10 +21,7 @@ interface Candidate {
   readonly nowMs: number;
 }
 
-/**
- * What the job does with a record: it writes `fields`, or skips the record. The write requires that the version of the row is unchanged,
- * and a deletion also requires `deletedIf`. If a condition fails, the job reads the row again and makes a new decision.
- */
+/** A write requires an unchanged version of the row, and a deletion also `deletedIf`. After a failed condition, the job decides again. */
 type Decision = { readonly fields: BulkFields; readonly deletedIf?: Condition } | { readonly skipped: SkipCode };
 
 /** `not_found`: missing, deleted or hidden from the user. `changed_since`: changed since the change that the job undoes. */
@@ -37,10 +34,7 @@ type Decide = (job: StoredBulk, record: Candidate) => Decision;
 export const mayRun = (caller: Caller, { action }: StoredBulk): boolean =>
   action?.delete === true ? isAdmin(caller) : may(caller, "canManageProspects");
 
-/**
- * Sets the status, the assignee or the tags of prospects, or deletes them. A run over a territory skips a prospect whose assignee does not
- * fit `from`, because somebody has reassigned it after the job was created.
- */
+/** A run over a territory skips a prospect that somebody has reassigned since the job was created. */
 const change: Decide = ({ action = {} }, candidate) => {
   const { current, nowMs } = candidate;
   if (current.deletedAt !== undefined) return { skipped: "not_found" };

@@ -2,7 +2,6 @@
  * The queue of a company's bulk jobs, in one row. The transaction that creates a job or changes its state also writes this row, so at most
  * one job of a company runs.
  */
-
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobId, JobQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -26,7 +25,6 @@ export async function readQueue(table: Reads, companyId: number): Promise<Stored
   return item === undefined ? emptyQueue : StoredQueue.parse(item);
 }
 
-/** Returns the running job, then the waiting ones, and then the paused ones. */
 export async function jobsIn(
   table: Reads,
   companyId: number,
@@ -46,10 +44,7 @@ function moved(queue: StoredQueue, id: number, to?: "waiting" | "paused"): Store
   return to === undefined ? others : { ...others, [to]: [...others[to], id] };
 }
 
-/**
- * Returns the writes that replace the queue. If no job runs, they also admit the first waiting job, and `admitted` is its id. The row of
- * the job `ownId` is not among the writes: the caller writes it.
- */
+/** If no job runs, the writes also admit the first waiting job, and `admitted` is its id. The caller writes the row of the job `ownId`. */
 function queueChange(companyId: number, before: StoredQueue, after: StoredQueue, nowMs: number, ownId: number) {
   const [first, ...waiting] = after.waiting;
   const admits = after.running === null && first !== undefined;
@@ -65,8 +60,7 @@ function queueChange(companyId: number, before: StoredQueue, after: StoredQueue,
 }
 
 /**
- * Moves a job in the queue, like `moved`. The same transaction makes the writes of `own`, which change the row of the job. If only the row
- * of the queue has changed meanwhile, repeats the transaction. Then sends the message of the job that was admitted.
+ * Moves a job in the queue, and makes the writes of `own` in the same transaction. If only the queue has changed meanwhile, tries again.
  */
 async function moveJob(
   { table, clock, jobs }: BulkContext,
@@ -99,7 +93,6 @@ export const pause = (context: BulkContext, stored: StoredBulk, when: Condition)
     return [{ update: keys.bulkJob(stored.companyId, stored.id), change, when }];
   });
 
-/** Puts a paused job at the end of the queue. */
 export const resume = (context: BulkContext, stored: StoredBulk): Promise<void> =>
   moveJob(context, stored, "waiting", (nowMs, isAdmitted) => {
     const set: Partial<StoredBulk> = { state: "queued", isAdmitted, updatedAt: iso(nowMs) };
@@ -139,10 +132,7 @@ interface StartOptions {
   readonly guard?: Guard | undefined;
 }
 
-/**
- * Returns the plan that writes the job, its place in the queue and `writes` in one transaction. The ids of its records must already be
- * stored. If only the queue changes meanwhile, the function makes a new plan. Throws `conflict` if too many jobs wait or are paused.
- */
+/** The ids of the job's records must already be stored. Throws `conflict` if too many jobs wait or are paused. */
 export async function startJob(
   context: BulkContext,
   caller: Caller,
@@ -181,7 +171,6 @@ export async function startJob(
   };
 }
 
-/** Throws `conflict` if the company already has the maximum number of jobs that wait or are paused. */
 export function requireRoom({ waiting, paused }: StoredQueue): void {
   if (waiting.length + paused.length < limits.bulkWaiting) return;
   throw new ApiError("conflict", `A company may have ${limits.bulkWaiting} jobs that wait or are paused.`);

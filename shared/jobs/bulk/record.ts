@@ -17,10 +17,7 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 export interface Handling {
   readonly context: JobContext;
   readonly job: StoredBulk;
-  /**
-   * The user who began the job, with current rights. Undefined if the user may no longer do what the job does. Nothing more is then
-   * written, but records that were already written still get the result `changed`.
-   */
+  /** The user who began the job, with current rights. Undefined if the user has lost the right: no further record is then written. */
   readonly caller: Caller | undefined;
   readonly names: Dictionary;
   /** Returns the end of the job's lease, in milliseconds since 1970. */
@@ -30,10 +27,7 @@ export interface Handling {
 /** If the lease ends within this many milliseconds, no record is begun, because all writes must end before the lease does. */
 const CALLS_MS = 45_000;
 
-/**
- * Reads the rows of the records in batches, because an invocation that repeats a chunk after a crash reads many records that are already
- * written.
- */
+/** Reads in batches, because an invocation that repeats a chunk after a crash reads many records that are already written. */
 export async function readRows(
   { table }: JobContext,
   { companyId }: Pick<StoredBulk, "companyId">,
@@ -44,10 +38,7 @@ export async function readRows(
   return ({ id }) => rows.get(id);
 }
 
-/**
- * Throws LeaseLost, transient errors and faults of the deployment, because the job must then be repeated. Other errors become the result of
- * the record.
- */
+/** Throws LeaseLost, transient errors and faults of the deployment: the job is then repeated. Other errors become the record's result. */
 export async function handleRecord(handling: Handling, member: Member, row: Item | undefined): Promise<StoredResult> {
   const { id } = member;
   const key = keys.prospect(handling.job.companyId, id);

@@ -1,5 +1,4 @@
 /** The API requests that read the results of a bulk job, in pages or as one file. */
-
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -68,10 +67,7 @@ const presented = ({ id, outcome, code, detail }: StoredResult): JobResult => ({
   detail: detail ?? null,
 });
 
-/**
- * Yields the results of each chunk from the chunk `first` on. The records of chunks that the job has not handled are reported as
- * unprocessed.
- */
+/** Yields the results of each chunk from `first` on. Records of chunks that the job has not handled are `unprocessed`. */
 export async function* chunksOfResults(objects: Objects, job: StoredBulk, first: number): AsyncGenerator<JobResult[]> {
   const { done, chunks } = job;
   const readMembers = membersOf(objects, job);
@@ -87,7 +83,7 @@ export async function* chunksOfResults(objects: Objects, job: StoredBulk, first:
   }
   for (let chunk = Math.max(first, done); chunk < chunks; chunk++) {
     const members = await readMembers(chunk);
-    yield members.map(({ id }) => ({ id, outcome: "unprocessed", code: null, detail: null }));
+    yield members.map(({ id }) => presented({ id, outcome: "unprocessed" }));
   }
 }
 
@@ -141,7 +137,6 @@ export const csv: ResultFormat = {
     csvText(results.map(({ id, outcome, code, detail }) => [String(id), outcome, code ?? "", detail ?? ""])),
 };
 
-/** Yields the text of the file: first the header, and then one string for each chunk that has results with the requested outcome. */
 export async function* resultsAs(
   { header, text }: ResultFormat,
   context: ReadContext & { readonly objects: Objects },

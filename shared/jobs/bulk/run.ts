@@ -26,10 +26,7 @@ import { currentDictionary } from "#shared/reference/dictionary.ts";
 const TOGETHER = 64;
 /** An invocation stops after this time, so that the jobs of other companies get their turn. */
 const TURN_MS = 60_000;
-/**
- * The kind of all bulk jobs. The lease allows one invocation of a job at a time, and the queue allows one running job of a company. In
- * tests, the chunks of `members` are smaller.
- */
+/** The lease allows one invocation of a job at a time, and the queue one running job of a company. In tests, `members` has small chunks. */
 export const bulkJob = (members = membersOf): JobKind<StoredBulk> => ({
   name: "bulk",
   schema: StoredBulk,
@@ -80,10 +77,7 @@ async function work(
   }
 }
 
-/**
- * Ends a job after too many invocations without progress. If `settles` is true, records of the next chunk that these invocations have
- * written count as changed, so that an undo restores them. The others count as failed.
- */
+/** If `settles`, records of the next chunk that are already written count as changed, so that an undo restores them. */
 async function fail(context: JobContext, job: BulkJob, readMembers: MemberReader, settles: boolean): Promise<void> {
   const { done, chunks, runs } = job.stored;
   if (settles && done < chunks) {
@@ -106,13 +100,8 @@ async function storeChunk(
   await job.save({ done: done + 1, ...set, ...plus(job.stored, countsOf(results)) });
 }
 
-interface Handled {
-  readonly results: StoredResult[];
-  /** False if the user has lost the right. The remaining records of the chunk are then unprocessed. */
-  readonly isAllowed: boolean;
-}
-
-async function handleChunk(context: JobContext, job: BulkJob, members: Member[]): Promise<Handled> {
+/** `isAllowed` is false if the user has lost the right. The remaining records of the chunk are then unprocessed. */
+async function handleChunk(context: JobContext, job: BulkJob, members: Member[]) {
   const results: StoredResult[] = [];
   let isAllowed = true;
   const heldUntil = (): number => job.heldUntilMs;
@@ -149,11 +138,9 @@ function progressAfter(stored: StoredBulk, results: readonly StoredResult[]): Pi
   return sumOf(counts) > sumOf(countsInChunk(stored)) ? { inChunk: { chunk: stored.done, ...counts } } : {};
 }
 
-/** Ends the job and lets the company's next job run. Throws LeaseLost if another invocation has taken the job. */
 const end = (context: JobContext, { stored, isHeld }: BulkJob, how: Pick<StoredBulk, "state" | "failure">) =>
   orLeaseLost(queue.end(context, stored, how, isHeld));
 
-/** Pauses the job and lets the company's next job run. Throws LeaseLost if another invocation has taken the job. */
 const pause = (context: JobContext, { stored, isHeld }: BulkJob) => orLeaseLost(queue.pause(context, stored, isHeld));
 
 async function orLeaseLost(move: Promise<void>): Promise<true> {

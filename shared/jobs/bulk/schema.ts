@@ -77,10 +77,7 @@ export type JobQuery = z.infer<typeof JobQuery>;
 /** Refuses a text that has only blanks, commas and quotes, because it is a list of empty entries. */
 const hasValue = z.refine<string>((text) => /[^\s,"]/.test(text), { error: "must have a value" });
 
-/**
- * The filters of a job that changes prospects. A filter without a value is refused: if it were ignored, as in a list, the job would change
- * all prospects.
- */
+/** A filter without a value is refused: if it were ignored, as in a list, the job would change all prospects. */
 export const changeFilterBody = {
   ...filterTextsOf(z.optional(FilterText.check(hasValue))),
   search: z.optional(SearchText.check(hasValue)),
@@ -140,7 +137,7 @@ const BulkAction = named(
 );
 export type BulkAction = z.infer<typeof BulkAction>;
 
-/** The fields that all requests have in common that begin a job for chosen prospects. */
+/** The fields of every request that begins a job for chosen prospects. */
 export const options = {
   expectedCount: z.optional(z.int().check(z.minimum(0))),
   dryRun: z.optional(z.boolean()),

@@ -48,10 +48,7 @@ export const StoredBulk = z.object({
   done: count,
   /** The counts of the current chunk. The job's other counts contain only finished chunks. */
   inChunk: z.optional(z.object({ chunk: count, ...handledCounts })),
-  /**
-   * True during an invocation. If an invocation finds true, the previous one was interrupted, and may have written records of the next
-   * chunk without storing their results.
-   */
+  /** True during an invocation. If an invocation finds true, the previous one was interrupted, perhaps within the next chunk. */
   isOpen: z.boolean(),
   /** True if the company's queue allows the job to run now. */
   isAdmitted: z.boolean(),

@@ -50,10 +50,6 @@ export async function beginExport(
   };
 }
 
-/**
- * Throws `not_found` if the export does not exist, if another user has created it and the caller is no admin, or if it contains prospects
- * that the caller may not see.
- */
 export async function readExport(context: ApiContext, links: Links, caller: Caller, id: number): Promise<Export> {
   const item = await context.table.get(keys.export(caller.companyId, id));
   const stored = item === undefined ? undefined : StoredExport.parse(item);

@@ -1,5 +1,4 @@
 /** The schemas of exports into a file: API requests and responses. */
-
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { ExportState } from "#shared/jobs/export/stored.ts";

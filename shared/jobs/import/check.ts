@@ -162,8 +162,7 @@ export async function checkFile(context: ImportContext, job: ImportWork, file: F
   const size = sizeOf(stored);
   const tags = new NewTags(file.dictionary, progress.newTags);
   const report = await ErrorReport.open(context.objects, stored, size.errors);
-  // The counts continue from the checkpoint. Clients may have seen higher counts, because each renewal of the lease stores the present
-  // counts in the row.
+  // Clients may have seen higher counts than those of the checkpoint, because each renewal of the lease stores the present counts.
   let found: Found = { ...progress, warnings: stored.warnings, ignoredColumns: [] };
   const counts = () => ({
     processed: found.done.prospect + found.updated + report.count,
@@ -219,7 +218,6 @@ export async function unlessReportLost(job: ImportWork, step: () => Promise<bool
   }
 }
 
-/** Number of rows in which `columnsOf` looks for sample values. */
 const SAMPLED_ROWS = 1_000;
 
 /** Matches characters that no CSV file contains. The first rows of a PDF file may have none of them, but the file begins with `%PDF-`. */
@@ -230,10 +228,7 @@ function requireText(cells: readonly string[]): void {
   throw new BadFile("The file is binary, such as a PDF or a picture, and not CSV. Save the table as CSV UTF-8.");
 }
 
-/**
- * Returns the columns that have a header, each with its first values, from which a user can choose a mapping. Throws BadFile if the file is
- * not text.
- */
+/** Returns the columns with a header, each with its first values. Throws BadFile if the file is not text. */
 export async function columnsOf(bytes: Bytes, encoding: Encoding): Promise<FileColumn[]> {
   const { rows } = await openCsv(decoded(bytes, encoding));
   const { value: first } = await rows.next();
@@ -276,10 +271,7 @@ const StoredNames = z.object({
   made: z.array(z.tuple([z.string(), z.int()])),
 });
 
-/**
- * Returns the company's statuses, tags and users as they were when the job began, and the tags that the job has created since. The first
- * invocation stores them in the bucket.
- */
+/** Returns the names as they were when the job began, with the tags that the job has created. The first invocation stores them. */
 export async function jobNames(context: ImportContext, job: JobId): Promise<ImportNames> {
   try {
     const bytes = await context.objects.get(importKeys.names(job));
@@ -293,9 +285,7 @@ export async function jobNames(context: ImportContext, job: JobId): Promise<Impo
   return storeNames(context, job, await freshDictionary(context, job.companyId), []);
 }
 
-/**
- * Creates missing tags, and stores their ids in the bucket for later invocations. Throws BadFile if the company would have too many tags.
- */
+/** Creates missing tags, and stores their ids for later invocations. Throws BadFile if the company would have too many tags. */
 export async function addTags(
   context: ImportContext,
   job: JobId,

@@ -36,16 +36,10 @@ const headers = {
   contentDisposition: 'attachment; filename="errors.csv"',
 };
 
-/**
- * In the row of the import, the different messages that quote faulty values may have this many bytes together. Different values compress
- * badly.
- */
+/** Maximum bytes of the different messages with faulty values in the row of the import. Different values compress badly. */
 const VALUES_BYTES = 100_000;
 
-/**
- * The first errors of a file, for the row of the import, and the report of all errors. The report is uploaded in parts, because the errors
- * of a large file may not fit into memory.
- */
+/** Collects the first errors for the row of the import, and all errors for the report, which is uploaded in parts to save memory. */
 export class ErrorReport {
   readonly #objects: Objects;
   readonly #job: JobId;
@@ -85,12 +79,10 @@ export class ErrorReport {
     return report;
   }
 
-  /** The number of rows with an error. */
   get count(): number {
     return this.#count;
   }
 
-  /** The first errors, compressed for the row of the import. */
   get shown(): Uint8Array<ArrayBuffer> {
     return packed(this.#shown);
   }
@@ -124,9 +116,7 @@ export class ErrorReport {
     return true;
   }
 
-  /**
-   * Returns the message with the faulty values, or without them if the different messages that quote values would exceed `VALUES_BYTES`.
-   */
+  /** Leaves out the faulty values if the different messages with values would exceed `VALUES_BYTES`. */
   #messageOf({ fault, plain = fault }: FaultyRow): string {
     if (this.#messages.has(fault) || fault === plain) return fault;
     this.#valueBytes += Buffer.byteLength(fault);

@@ -140,7 +140,6 @@ const late = (detail: string, cause: unknown): ApiError =>
 const AS_JOB = "A file that takes too long can be imported by a job: POST /api/prospects/imports.";
 const NOTHING_CREATED = `The request took too long. Nothing was imported, so you can repeat the request. ${AS_JOB}`;
 const PARTLY_CHANGED = `The request took too long. It created no prospect, but may have changed some of the prospects that rows match. If you repeat the request, it changes the others. ${AS_JOB}`;
-/** The detail of the problem if the service does not know whether an import has taken effect. */
 export const UNKNOWN_OUTCOME =
   "The request took too long, and it is unknown whether the file was imported. Repeat it with the same Idempotency-Key, which never imports the file twice. If you sent no key, look for the import in GET /api/prospects/imports before you repeat the request.";
 

@@ -122,10 +122,7 @@ async function runSteps(context: JobContext, job: ImportJob, caller: Caller): Pr
   return true;
 }
 
-/**
- * Deletes the job's files, except the checkpoints of the error report. The bucket's lifecycle rule deletes these, and files whose deletion
- * fails here, after 30 days by default.
- */
+/** A lifecycle rule of the bucket deletes the checkpoints of the error report, and files whose deletion fails here. */
 async function removeWorkFiles({ objects }: JobContext, stored: StoredImport): Promise<void> {
   const chunks = Array.from({ length: stored.progress.chunks }, (_, n) => importKeys.chunk(stored, n));
   try {
@@ -135,9 +132,7 @@ async function removeWorkFiles({ objects }: JobContext, stored: StoredImport): P
   }
 }
 
-/**
- * Deletes the records and files of a failed or cancelled import, and ends the job. Changes of existing prospects and created tags remain.
- */
+/** Ends a failed or cancelled import. Changes of existing prospects and created tags remain. */
 async function clearJob(context: JobContext, job: ImportJob): Promise<void> {
   const { upload, progress } = job.stored;
   await clear(context.table, job.stored);

@@ -25,10 +25,7 @@ export const opening = (stored: StoredImport, dueMs: number): Write[] => {
   ];
 };
 
-/**
- * Returns the writes that complete an import, for the transaction that adds the prospects to the company index. They remove the import's id
- * from its id ranges, so that reads no longer skip these ranges.
- */
+/** For the transaction that adds the prospects to the company index. Reads skip an id range until the import's id is removed from it. */
 export function completion(
   { stored, isHeld }: Pick<RunningJob<StoredImport>, "stored" | "isHeld">,
   nowMs: number,

@@ -98,7 +98,6 @@ export class FileKeys {
 const digestOf = (key: string): string => hash("sha1", key, "binary").slice(0, 8);
 
 interface Looking {
-  /** Called after each group of reads. */
   readonly onProgress: () => Promise<void>;
   readonly most: ReadLimits;
 }

@@ -24,7 +24,6 @@ import { type CsvRow, openCsv } from "#shared/prospects/csv/read.ts";
 import { isId, keyIn, type MatchBy, type OnMatch } from "#shared/prospects/match-key.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
-/** The columns with the keys by which rows are matched with prospects. */
 const keyColumns: Readonly<Record<MatchBy, Column>> = { id: "id", sourceId: "sourceId", emailAddress: "email" };
 
 /** `warnings`: the number of faulty values that the import leaves empty. It does this only in columns that the file names by a synonym. */
@@ -235,7 +234,6 @@ export interface Batch {
   readonly changes: readonly ChangedRow[];
   readonly faults: readonly FaultyRow[];
   readonly warnings: number;
-  /** The last row of the batch. */
   readonly row: number;
   /** Known only at the end of the file. */
   readonly ignoredColumns?: readonly string[];
@@ -269,7 +267,6 @@ const batchOf = (rows: readonly ReadRow[], after: number): Batch => ({
   row: rows.at(-1)?.row ?? after,
 });
 
-/** Returns the number of characters in the note and the custom fields of a row. */
 function textOf(read: ReadRow): number {
   if ("fault" in read) return 0;
   const { note, customFieldData } = "change" in read ? read.change.filled : read.draft;

@@ -65,11 +65,7 @@ export type NewImport = z.infer<typeof NewImport>;
   example: { bytes: 184_320, mapping: { "Full name": "name", "Home phone": "phone", id: null } },
 }));
 
-/**
- * The sweeper first looks for the uploaded file after this time. S3 announces the file with only one message, whose invocation may be
- * interrupted. The sweeper looks again until no upload can still be running: an upload may begin until its link expires, and may then take
- * up to `limits.uploadMs`.
- */
+/** The sweeper looks for the uploaded file after this time, because the invocation for S3's only message may be interrupted. */
 export const LOOK_MS = 5 * 60_000;
 
 /** Throws `payload_too_large` if the announced size is too large, and `conflict` if the company has too many open imports. */
@@ -117,7 +113,6 @@ export async function findImport({ table }: Pick<ApiContext, "table">, companyId
 /** Returns undefined for admins and owners, who see all imports of the company. Other users see those that they have begun. */
 const ownerOfSeen = (caller: Caller): number | undefined => (isAdmin(caller) ? undefined : caller.userId);
 
-/** Throws `not_found` if the import does not exist or the caller may not see it. */
 export async function findVisibleImport(context: Pick<ApiContext, "table">, caller: Caller, id: number) {
   const { companyId } = caller;
   const userId = ownerOfSeen(caller);

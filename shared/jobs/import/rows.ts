@@ -46,10 +46,7 @@ export async function leaseImportIds(ids: Ids, companyId: number, importId: numb
 const blocksOf = (first: number, count: number): Blocks | null =>
   count === 0 ? null : { from: blockOf(first), to: blockOf(first + count - 1) };
 
-/**
- * Returns the items and index rows of a batch. Earlier batches have used `done` ids. Later rows of the file get lower prospect ids, because
- * lists show the highest id first.
- */
+/** Earlier batches have used `done` ids. Later rows of the file get lower prospect ids, because lists show the highest id first. */
 export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: readonly Draft[]) {
   const { companyId } = caller;
   const { importId, names, now, first, total } = plan;

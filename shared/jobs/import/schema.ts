@@ -1,5 +1,4 @@
 /** The schemas of the API for imports. Separate from stored.ts, so that the bundles of jobs do not contain them. */
-
 import * as z from "zod/mini";
 import { explain, pageSizeText, pageTexts } from "#shared/documentation.ts";
 import { FileColumn, ImportState, importCounts, RowFault } from "#shared/jobs/import/stored.ts";

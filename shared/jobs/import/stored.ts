@@ -174,7 +174,6 @@ export function newImport(
   };
 }
 
-/** What a client can choose for an import. */
 export interface ImportOptions {
   readonly mapping?: Mapping | undefined;
   readonly dryRun?: boolean | undefined;

@@ -40,9 +40,7 @@ const ROWS_TOGETHER = 96;
 /** Rows between two checkpoints. After a crash, at most this number of rows is handled again, within some seconds. */
 const CHECKPOINT_ROWS = 16_384;
 
-/**
- * The first invocation of the step `write` reserves ids, sets the creation time and creates tags. Later invocations use the stored values.
- */
+/** The first invocation of the step `write` reserves ids and creates tags. Later invocations use the stored values. */
 async function planRows(context: ImportContext, job: ImportWork, names: ImportNames): Promise<ImportPlan> {
   const { companyId, id: importId, total, first, startedAt, progress } = job.stored;
   if (total === undefined) throw new Error("rows cannot be written before they are counted");
@@ -107,10 +105,7 @@ class RowWriter {
   #checkpointRow: number;
   /** The writes of the new prospects of one batch, while the next batch is being read. */
   #running: Promise<void> = Promise.resolve();
-  /**
-   * The longest time of the writes of one batch, in milliseconds. The invocation stops if the writes of another batch would not end in
-   * time.
-   */
+  /** The longest time of the writes of one batch. The invocation stops if the writes of another batch would not end in time. */
   #longestMs = 0;
 
   constructor(of: Writing) {
@@ -139,7 +134,7 @@ class RowWriter {
     const { items, indexed } = rowsOf({ companyId, userId, ...job.stored.caller }, plan, done, batch.drafts);
     await this.ended();
     const late = await this.#changeProspects(batch);
-    if (file.matching !== undefined) await report.add(inOrder([...batch.faults, ...late]));
+    if (file.matching !== undefined) await report.add([...batch.faults, ...late].sort((a, b) => a.row - b.row));
     this.#at = { ...this.#at, updated: updated + batch.changes.length - late.length };
     await job.heartbeat(this.#shown());
     this.#running = this.#writeItems(items);
@@ -218,23 +213,15 @@ class RowWriter {
   }
 }
 
-const inOrder = (faults: readonly FaultyRow[]): FaultyRow[] => faults.toSorted((a, b) => a.row - b.row);
-
 /** The reserved ids are not enough if a new release accepts rows that were faulty for the release that checked the file. */
 const CHANGED_READING = "The service was updated while it imported the file. Import the file again.";
 const exceeds = (done: Counts, total: Counts): boolean =>
-  done.prospect > total.prospect ||
-  done.address > total.address ||
-  done.note > total.note ||
-  done.change > total.change;
+  (["prospect", "address", "note", "change"] as const).some((kind) => done[kind] > total[kind]);
 
 /** Upper bound for the time of publishing a million rows. An invocation that has less time leaves the publication to a new invocation. */
 const PUBLISH_MS = 300_000;
 
-/**
- * Imports the rows of a checked file. `commit` makes the prospects visible, and completes the import, in one transaction. Returns false if
- * this invocation has too little time left for the remaining rows.
- */
+/** `commit` makes the prospects visible, and completes the import, in one transaction. Returns false if the time is too short. */
 export async function importRows(
   context: ImportContext,
   job: ImportWork,
