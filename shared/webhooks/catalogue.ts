@@ -1,5 +1,4 @@
 /** The webhook events of the service: their names, the schemas of their `data`, and the catalogue that the API shows. */
-
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";

@@ -19,26 +19,19 @@ export const DeliveryTrigger = z.enum(["automatic", "manual"]);
 /** The id of a delivery. If ids are sorted as text, they are sorted by `createdAt`. */
 export const DeliveryId = z.string().check(z.regex(/^dlv_[0-9a-z]{29}$/, "must be a delivery id"));
 
-/** Returns the delivery id in a path. Throws `not_found` if it does not have the form of a delivery id. */
 export function deliveryIdIn(path: string): string {
   const parsed = DeliveryId.safeParse(path);
   if (!parsed.success) throw notFound("delivery");
   return parsed.data;
 }
 
-/**
- * Returns the id for the delivery of an event to a registration: the event's time and 80 bits of a digest. It is the same for a repeated
- * event, so that an event that is published twice makes no second delivery.
- */
+/** The id consists of the event's time and 80 bits of a digest. A repeated event gives the same id, so it makes no second delivery. */
 export function deliveryId(eventId: string, registrationId: number, createdAt: string): string {
   const digest = createHash("sha256").update(`${registrationId}:${eventId}`).digest("hex").slice(0, 20);
   return `${idPrefix(createdAt)}${digest}`;
 }
 
-/**
- * Returns the prefix of all delivery ids of one millisecond: milliseconds since 1970 in base 36. Nine digits suffice until after the year
- * 5000.
- */
+/** The prefix of all delivery ids of one millisecond, which is in base 36. Nine digits suffice until after the year 5000. */
 export const idPrefix = (createdAt: string): string =>
   `dlv_${Math.max(0, Date.parse(createdAt)).toString(36).padStart(9, "0")}`;
 
@@ -70,7 +63,6 @@ const PACKING_LEVEL = 1;
 export const packedBody = (body: string): Uint8Array =>
   Buffer.concat([Buffer.of(PACKING_VERSION), deflateRawSync(body, { dictionary: DICTIONARY, level: PACKING_LEVEL })]);
 
-/** Throws if the version of the dictionary is unknown. */
 export function unpackedBody(stored: Uint8Array): string {
   if (stored[0] !== PACKING_VERSION) throw new Error("the packing of a delivery's body is not known");
   return inflateRawSync(stored.subarray(1), { dictionary: DICTIONARY }).toString("utf8");
@@ -100,10 +92,7 @@ export const StoredDelivery = z.object({
   eventId: z.string(),
   trigger: z._default(DeliveryTrigger, "automatic"),
   state: DeliveryState,
-  /**
-   * True for the event of a single record that a bulk job has changed. Such deliveries have their own message group in SQS and their own
-   * backlogs, so that they do not delay others.
-   */
+  /** True for the event of a single record that a bulk job has changed. Such deliveries have their own message group and backlogs. */
   isBulk: z.optional(z.literal(true)),
   /** The number that the next attempt gets, counted from 1. */
   attempt: z.int(),
@@ -141,10 +130,7 @@ export const deliveryItem = (delivery: StoredDelivery): Key & Record<string, unk
 export const StoredAttempt = z.extend(Attempt, { type: z.literal("attempt"), expiresAt: z.int() });
 export type StoredAttempt = z.infer<typeof StoredAttempt>;
 
-/**
- * Returns the attempts, sorted by number. Two records may have the same number, because a killed sender's attempt is made again. The result
- * then contains one of them, a success in `successes` if there is one.
- */
+/** Two attempts may have the same number, because a killed sender's attempt is made again. A success in `successes` then wins. */
 export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly StoredAttempt[]): Attempt[] =>
   [...new Map([...rows, ...successes].map((attempt) => [attempt.number, attempt])).values()].sort(
     (a, b) => a.number - b.number,
@@ -167,10 +153,7 @@ export interface NewDelivery
 
 type Described = Omit<NewDelivery, "triggeredBy" | "dueMs">;
 
-/**
- * Returns the fields of a body before `data`. Every attempt must send the same bytes, but some bodies are made anew for each attempt. Do
- * not change the names or the order: a delivery may have attempts before and after a release.
- */
+/** Do not change the names or the order: some bodies are made anew for each attempt, and every attempt must send the same bytes. */
 export function envelope(
   { id, event, createdAt, companyId, webhookId, registrationId, trigger }: Described,
   triggeredBy: UserSummary | null,

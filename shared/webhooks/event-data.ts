@@ -30,10 +30,7 @@ type StoredEventData = z.infer<typeof StoredEventData>;
 /** The rows of a debounce window refer to event data. Both are kept this many milliseconds longer than the delivery. */
 const KEPT_LONGER_MS = 2 * 86_400_000;
 
-/**
- * Returns the expiry in seconds since 1970. A delivery is kept for `limits.deliveryKeptMs` after its due time. The longest permitted delay
- * is assumed, because a user may change the delay.
- */
+/** Seconds since 1970. A delivery is kept after its due time. Its delay counts as the longest one, because users may change the delay. */
 const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   const delayMs = limits.delayMinutesMax * 60_000;
   return Math.ceil((Math.max(Date.parse(createdAt), nowMs) + delayMs + limits.deliveryKeptMs + KEPT_LONGER_MS) / 1_000);

@@ -1,5 +1,4 @@
 /** The list of expected deliveries. Reconciliation notices a delivery of the list that was never written. */
-
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
 import { absent, type Item, type Write } from "#shared/db/expression.ts";
@@ -11,9 +10,8 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
 /**
- * Returns the writes for deliveries of many events. Deliveries of one company that expire in the same second share an entry. The publisher
- * makes at most `limits.directMatchesTogether` deliveries of a company at once, so an entry is small. A repeated batch may name a delivery
- * twice, which does no harm.
+ * Deliveries of one company that expire in the same second share an entry. An entry is small, because the publisher makes at most
+ * `limits.directMatchesTogether` deliveries of a company at once. A repeated batch may name a delivery twice, which does no harm.
  */
 export const expectedWrites = (deliveries: readonly Matched[]) =>
   [...Map.groupBy(deliveries, ({ companyId, expiresAt }) => `${companyId} ${expiresAt}`).values()].map(expectedWrite);

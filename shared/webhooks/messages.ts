@@ -1,5 +1,4 @@
 /** The messages of the delivery queue. They contain only ids. */
-
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import type { EventContext } from "#shared/context.ts";

@@ -14,10 +14,7 @@ export type Left =
   /** The queue must deliver the delivery's message again. */
   | { readonly id: string; readonly error: unknown };
 
-/**
- * Returns the deliveries that `work` could not finish. An error of `work` counts only for `deliveries`, so that the other deliveries of the
- * batch continue.
- */
+/** Returns the deliveries that `work` could not finish. An error counts only for `deliveries`, so the rest of the batch continues. */
 export async function guarded(
   deliveries: readonly Pick<StoredDelivery, "id">[],
   work: () => Promise<readonly Left[]>,

@@ -72,10 +72,7 @@ export async function addToThrottledBacklog(
   await queue.send([{ message, delaySeconds: delaySecondsUntil(atMs, clock.now()) }]);
 }
 
-/**
- * Marks the limiter as one with a backlog (`dueShard`), so that a drain sends it. This is necessary if the mark is missing, or if a drain
- * has found no delivery (`emptySince`) and will remove the mark in its next step. Returns true if this call has set the mark.
- */
+/** Sets `dueShard` if it is missing, or if a drain has found no delivery (`emptySince`) and will remove it. Returns true after a write. */
 async function mark(context: EventContext, { companyId, webhookId, dueShard, emptySince }: Limiter): Promise<boolean> {
   if (dueShard !== undefined && emptySince === undefined) return false;
   const marked = await updateIf(context, {

@@ -155,10 +155,7 @@ const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery
 
 /** A refused delivery is tried again after this many milliseconds if a slot will probably be free by then. */
 const SOON_MS = 1_000;
-/**
- * If no slot is free, the sender looks again up to `RECHECKS` times, every `RECHECK_MS` milliseconds. A quick receiver usually frees a slot
- * within milliseconds, but a queued message returns only after a second or more.
- */
+/** The sender looks again for a free slot, which a quick receiver usually frees within milliseconds. A queued message takes a second. */
 export const RECHECKS = 3;
 export const RECHECK_MS = 20;
 
@@ -169,10 +166,7 @@ interface Sending {
   readonly isBulk: true | undefined;
 }
 
-/**
- * Sends deliveries of one webhook. With a quick receiver, they share one slot. If no slot is free but one will probably be free soon, the
- * sender tries `rechecks` times more.
- */
+/** Deliveries to a quick receiver share one slot. If a slot will probably be free soon, the sender tries `rechecks` times more. */
 async function sendThroughLimiter(
   sending: Sending,
   limiter: Limiter,

@@ -44,10 +44,7 @@ const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / 
 type Step =
   /** `position` is stored before the next step runs at `nextMs`. */
   | { readonly nextMs: number; readonly position?: Change }
-  /**
-   * Nothing waits any more: `end` is the last change of the row. If `when` fails, a delivery has joined the backlog, and the next step is
-   * made now.
-   */
+  /** Nothing waits any more. If `when` fails, a delivery has joined the backlog meanwhile, and the next step follows at once. */
   | { readonly end: Change; readonly when?: Condition };
 
 /** Makes one step, unless another function holds the lease. */
@@ -97,10 +94,7 @@ async function drainPaused(context: EventContext, webhook: StoredWebhook, startM
   return { nextMs: pacedMs(startMs, PAGE) };
 }
 
-/**
- * Makes one page of deliveries due. `makeStep` then stores the position. A step that is repeated after a crash skips deliveries that have
- * the id of this replay.
- */
+/** Makes one page of deliveries due. A step that is repeated after a crash skips deliveries that have the id of this replay. */
 async function drainReplay(context: EventContext, replay: StoredReplay, startMs: number): Promise<Step> {
   const { count, cursor } = await replayPage(context, replay, PAGE, (n) => pacedMs(startMs, n));
   if (cursor === undefined) return { end: { remove: ["dueShard"] } };
@@ -129,16 +123,10 @@ async function drainThrottled(context: EventContext, limiter: StoredLimiter, sta
   return { nextMs: context.clock.now() };
 }
 
-/**
- * Number of deliveries of bulk jobs that a page contains beside other deliveries. If a page had none, deliveries of bulk jobs would wait
- * until the webhook has no other deliveries in its backlog.
- */
+/** Deliveries of bulk jobs on a page with other deliveries. Without this share, they would wait until the others are sent. */
 const BULK_BESIDE_OTHERS = 10;
 
-/**
- * Returns the next deliveries of the throttled backlog, those of bulk jobs last. If the webhook is deleted, the paused backlog is included.
- * Returns undefined if the due index has no entry.
- */
+/** Includes the paused backlog if the webhook is deleted. Returns undefined if the due index has no entry. */
 async function throttledPage(
   { table }: EventContext,
   { companyId, webhookId }: StoredLimiter,
@@ -156,10 +144,7 @@ const TOGETHER = 10;
 /** A step begins no request later than this many milliseconds after its start. All requests then end before the function's time-out. */
 const BEGIN_WITHIN_MS = 3_000;
 
-/**
- * Sends until the page ends, the limiter refuses, or `BEGIN_WITHIN_MS` has passed. Returns the time of the next step. If a fault of the
- * service prevents an attempt, it throws the error.
- */
+/** Sends until the page ends, the limiter refuses, or `BEGIN_WITHIN_MS` has passed. Returns the time of the next step. */
 async function sendPage(
   context: EventContext,
   limiter: StoredLimiter,
@@ -200,9 +185,8 @@ function endAfterLag({ clock }: EventContext, { emptySince }: StoredLimiter): St
 const DueKey = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Returns the oldest waiting deliveries in partitions of the due index, at most one page of each. The index lags behind the rows, and may
- * still list a delivery that has ended or moved to another partition. This function therefore reads the rows from the table, and leaves out
- * such deliveries. Returns undefined if the index has no entry.
+ * Returns at most one page of deliveries of each partition. Reads their rows, because the due index may still list deliveries that have
+ * ended or moved to another partition. Returns undefined if the index has no entry.
  */
 async function oldestIn(table: Table, shards: readonly string[]): Promise<StoredDelivery[] | undefined> {
   const found: Key[] = [];

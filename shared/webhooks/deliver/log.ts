@@ -21,7 +21,6 @@ import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 const READ_PER_PAGE = 2_000;
 const PAGE_ITEMS = 60;
 
-/** Returns one page of deliveries. Throws `not_found` if the company has no such webhook. */
 export async function listDeliveries(
   context: ReadContext,
   companyId: number,
@@ -48,7 +47,6 @@ export async function listDeliveries(
   return { items, nextCursor: null };
 }
 
-/** Returns a delivery with its attempts. Throws `not_found` if the webhook or the delivery does not exist. */
 export async function readDelivery(
   context: ReadContext,
   companyId: number,

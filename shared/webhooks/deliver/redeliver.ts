@@ -14,10 +14,6 @@ import type { Queued } from "#shared/webhooks/delivery-schema.ts";
 import { readLimiter } from "#shared/webhooks/limiter/limiter.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
 
-/**
- * Makes a delivery due at once, and queues a message for it. Throws `conflict` if the registration is deleted or an attempt is running.
- * Throws `not_found` if the webhook or the delivery does not exist.
- */
 export async function redeliver(
   context: ApiContext,
   queue: DeliveryQueue,

@@ -88,10 +88,7 @@ const Candidate = z.pick(StoredDelivery, {
 });
 const candidateFields = ["type", ...Object.keys(Candidate.shape)];
 
-/**
- * Returns true if the replay sends this delivery again. The replay skips deliveries that will be sent without it, cancelled deliveries, and
- * those of a deleted registration.
- */
+/** The replay skips deliveries that will be sent without it, cancelled ones, and those of a deleted registration. */
 function isTaken(
   { id, registrationId, state, attempt, planFrom, dueShard }: z.infer<typeof Candidate>,
   { deliveries }: Pick<StoredReplay, "deliveries">,
@@ -109,11 +106,7 @@ function rangeOf({ from, to, createdAt, cursor }: Pick<StoredReplay, "from" | "t
   return from > last ? undefined : replayKeys.between(cursor, idPrefix(from), idPrefix(last));
 }
 
-/**
- * Counts the deliveries of the time range and starts the replay, unless the count is 0. While one replay lasts, an equal request changes
- * nothing. Throws `conflict` for a different request, and `validation_failed` if the range ends before it begins or contains more than
- * `limits.replayedDeliveries` deliveries.
- */
+/** Starts no replay if the count is 0. While a replay lasts, an equal request changes nothing, and a different one throws `conflict`. */
 export async function startReplay(
   context: ApiContext,
   queue: DeliveryQueue,
@@ -193,7 +186,6 @@ const READ_PER_STEP = 500;
 const PAGE_ITEMS = 16;
 
 interface Page {
-  /** Number of deliveries that were sent again. */
   readonly count: number;
   /** Undefined at the end of the range. */
   readonly cursor: string | undefined;

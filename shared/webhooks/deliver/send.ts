@@ -120,10 +120,7 @@ async function exchangeOf(context: EventContext, webhook: StoredWebhook, deliver
   return { delivery, startedMs, exchange };
 }
 
-/**
- * Records attempts before the states of their deliveries, so that an ended delivery has its attempts. A success with a short answer is
- * stored in the delivery's row.
- */
+/** Records attempts before the states of their deliveries, so that an ended delivery has its attempts. */
 async function recordAll(context: EventContext, webhook: StoredWebhook, made: readonly Made[]): Promise<[]> {
   if (made.length === 0) return [];
   await context.table.batchPut(made.filter((one) => !isShortSuccess(one)).map(attemptItem));

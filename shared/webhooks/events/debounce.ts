@@ -62,10 +62,7 @@ export const StoredWindowEvent = z.object({
 export type StoredWindowEvent = z.infer<typeof StoredWindowEvent>;
 
 const ENVELOPE_BYTES = 1_000;
-/**
- * Upper bound for the difference between the clocks of two functions. If an event and a change of the delay are less than this apart, their
- * times do not show which was first.
- */
+/** If an event and a change of the delay are less than this apart, their times do not show which was first, because clocks differ. */
 const CLOCK_SKEW_MS = 60_000;
 const KEPT_LONGER_SECONDS = 2 * 86_400;
 
@@ -88,9 +85,8 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 }
 
 /**
- * Returns true if the event was already published with another delay. Events with and without a delay have different keys. A repetition
- * would therefore not find the first publication, and the event would be delivered twice. The table is read only for events that may be
- * older than the last change of the delay.
+ * Events with and without a delay have different keys, so a repeated event would not find its first publication with another delay. Only an
+ * event that may be older than the last change of the delay is looked up.
  */
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;
@@ -288,10 +284,7 @@ function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
 const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =>
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
-/**
- * Returns the bounds of the delivery's debounce window from the row of the delivery. Another sender, or an event that opened the next
- * window, has closed this window and stored the bounds there.
- */
+/** Another sender, or an event that opened the next window, has closed the window and stored its bounds in the row of the delivery. */
 async function closedByOther(table: Reads, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));
   if (closed === undefined) throw new Error("a delivery has neither a body nor a debounce window");

@@ -164,10 +164,7 @@ const EARLY_MS = 100;
 /** Longer than the time-out of a function, so the owner of an expired lease has ended its work. */
 const LEASE_MS = 20_000;
 
-/**
- * Creates the next deliveries of a lane, and queues another message if some are left. Does nothing while another function holds the lease,
- * or during the pause between two messages.
- */
+/** Queues another message if deliveries are left. Does nothing while another function holds the lease, or during the pause. */
 export function expand(context: EventContext, { companyId, isBulk }: FanOutMessage): Promise<void> {
   const { table, clock, queue } = context;
   const lane: FanOutLane = { companyId, isBulk };

@@ -41,11 +41,7 @@ export async function listActions(context: ApiContext, caller: Caller, prospectI
 
 export type TriggerContext = Pick<AppContext, "queue" | "timeScale">;
 
-/**
- * Makes one delivery. If the same action was triggered for the prospect within the last ten seconds, it returns the earlier one. Throws
- * `not_found` if the caller may not see the prospect or the action does not exist. Throws `conflict` if the registration is not manual or
- * the prospect does not meet its filter.
- */
+/** If the same action was triggered for the prospect within the last ten seconds, returns the earlier delivery. */
 export async function triggerAction(
   context: ApiContext,
   { queue, timeScale }: TriggerContext,
@@ -100,7 +96,6 @@ interface Actions {
   readonly dictionary: Dictionary;
 }
 
-/** Throws `not_found` if the caller may not see the prospect. */
 async function readActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Actions> {
   const [stored, webhooks, dictionary] = await Promise.all([
     readVisibleProspect(context, caller, prospectId),

@@ -77,9 +77,8 @@ const caches = cachePerTable<Cached>({
 });
 
 /**
- * Returns the subscriptions of a company. Uses the cache if the version number is unchanged and the entry is younger than
- * `limits.subscriptionsCacheMs`. Call it after the event has arrived: the result then contains every registration that is older than the
- * event.
+ * Uses the cache if the version number is unchanged and the entry is younger than `limits.subscriptionsCacheMs`. Call it after the event
+ * has arrived: the result then contains every registration that is older than the event.
  */
 export async function currentSubscriptions(
   { table, clock }: Pick<EventContext, "table" | "clock">,

@@ -59,7 +59,6 @@ export const publishedPatterns = (): object[] => [
 type LoadDictionary = () => Promise<Dictionary>;
 type Derive = (table: Table, change: RowChange, dictionary: LoadDictionary) => Promise<DomainEvent[]>;
 
-/** Maps the type of a changed row to the function that makes its events. */
 export const eventsOf: Record<PublishedType, Derive> = {
   prospect: prospectEvents,
   note: noteEvents,

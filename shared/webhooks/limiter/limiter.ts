@@ -44,10 +44,7 @@ export const StoredLimiter = z.object({
   openUntil: z.optional(Timestamp),
   /** Number of times that the circuit breaker has opened since the last success. */
   openings: z._default(z.int(), 0),
-  /**
-   * Number of successive times that requests could not be sent at all. Above 0, `openUntil` is the end of a wait and not of an open
-   * breaker.
-   */
+  /** Number of successive times that requests could not be sent. Above 0, `openUntil` is the end of a wait, not of an open breaker. */
   unsent: z._default(z.int(), 0),
   /** Present while throttled deliveries are waiting ("the mark"). It puts the row into the due index. */
   dueShard: z.optional(z.string()),
@@ -187,7 +184,6 @@ function inFlight({ slots }: Limiter, ids: readonly string[]): Acquisition | und
   return other && { kind: "inFlight", ids: ids.filter((id) => other.ids.includes(id)), until: other.until };
 }
 
-/** Returns why the limiter refuses a slot. */
 export function refusalOf({ openUntil, slow, slots }: Limiter, now: number): Refusal {
   if (openUntil !== undefined) {
     const probes = slots.map(({ until }) => until).toSorted();
@@ -253,9 +249,7 @@ const openEnd = ({ timeScale }: EventContext, now: number, openings: number): st
 
 const isNotOpen = (now: number): Condition => any(missing("openUntil"), atMost("openUntil", iso(now)));
 
-/**
- * Frees the slot and makes the given change in one write. Returns the limiter after the write, or undefined if the slot was already free.
- */
+/** Frees the slot and makes the change in one write. Returns the limiter after the write, or undefined if the slot was already free. */
 export async function freeSlot(
   context: EventContext,
   claim: SlotClaim,
@@ -290,10 +284,7 @@ async function refusingRow(
 /** Milliseconds until the next step of a drain if all slots of the webhook are in use. */
 export const FULL_MS = 2_000;
 
-/**
- * Returns the mark in the limiter's row, which says that throttled deliveries are waiting. With it, the sweeper finds the row in the due
- * index.
- */
+/** Says that throttled deliveries are waiting, and puts the limiter's row into the due index, where the sweeper finds it. */
 export const backlogMark = (companyId: number, webhookId: number, nowMs: number) => ({
   type: "limiter" as const,
   companyId,

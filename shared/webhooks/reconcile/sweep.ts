@@ -1,6 +1,4 @@
-/**
- * The sweeper reads the due index, and sends a new queue message for each due delivery, backlog, replay and fan-out whose message was lost.
- */
+/** The sweeper sends a new queue message for each due delivery, backlog, replay and fan-out whose message was lost. */
 import * as z from "zod/mini";
 import { delaySecondsUntil, messageGroup, type Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -128,9 +126,7 @@ async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> 
   }
 }
 
-/**
- * Returns a new message, or undefined if the entry needs none. The index may be out of date, so the state of a delivery comes from its row.
- */
+/** Returns undefined if the entry needs no message. The index may be outdated, so the state of a delivery comes from its row. */
 async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): Promise<Queued | undefined> {
   const step = stepMessage(key);
   if (step !== undefined && "fanOut" in step) {
@@ -153,10 +149,7 @@ async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): 
   return { message: messageFor(delivery), delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now) };
 }
 
-/**
- * Returns the message for the next step of a backlog, replay or fan-out. A superfluous message does no harm, because a lease allows only
- * one step at a time.
- */
+/** The message for the next step of a backlog, replay or fan-out. A superfluous message does no harm, because of the lease. */
 function stepMessage(key: Key): DrainMessage | FanOutMessage | undefined {
   const lane = fanOutKeys.laneAt(key);
   if (lane !== undefined) return fanOutMessage(lane);

@@ -1,6 +1,4 @@
-/**
- * Compares an event's `data` with the filter of a registration. The console uses this file too, so it must not import modules of Node.js.
- */
+/** Compares an event's `data` with a registration's filter. The console uses this file too, so it imports no modules of Node.js. */
 import { isObject } from "#shared/json.ts";
 
 /** A key that the data does not have never matches. */

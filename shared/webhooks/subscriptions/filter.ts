@@ -1,5 +1,4 @@
 /** The filter of a registration. Users write filters, so a filter must never be executed as code. */
-
 import * as z from "zod/mini";
 import { finiteNumbers, isObject } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";

@@ -28,10 +28,7 @@ export async function listRegistrations(
   return (await readWebhook(context, companyId, webhookId)).registrations.map(presentRegistration);
 }
 
-/**
- * Creates a registration. The condition on the webhook's row, which counts registrations, fails if the webhook does not exist or has the
- * maximum.
- */
+/** The condition on the webhook's row fails if the webhook does not exist or has the maximum number of registrations. */
 export async function createRegistration(
   context: ApiContext,
   companyId: number,
@@ -55,7 +52,6 @@ export async function createRegistration(
 const tooMany = (): ApiError =>
   new ApiError("conflict", `A webhook can have at most ${limits.registrationsPerWebhook} registrations.`);
 
-/** Throws `not_found` if the registration or its webhook does not exist. */
 export async function getRegistration(
   context: ApiContext,
   companyId: number,

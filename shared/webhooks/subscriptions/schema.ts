@@ -1,5 +1,4 @@
 /** The schemas of webhooks and their registrations: API requests and answers, and stored rows. */
-
 import * as z from "zod/mini";
 import { isBlank } from "#shared/blank.ts";
 import { explain } from "#shared/documentation.ts";

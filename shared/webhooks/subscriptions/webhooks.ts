@@ -59,7 +59,6 @@ export async function getWebhook(context: ReadContext, companyId: number, id: nu
   return maskedWebhook(await readWebhook(context, companyId, id));
 }
 
-/** Throws `not_found` if the webhook does not exist. */
 export async function readWebhook({ table }: ReadContext, companyId: number, id: number): Promise<WebhookRows> {
   const rows = await findWebhook(table, companyId, id);
   if (rows === undefined) throw notFound("webhook");

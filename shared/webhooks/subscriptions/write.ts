@@ -1,7 +1,4 @@
-/**
- * Creates, changes, pauses and resumes webhooks. This file is separate from webhooks.ts, so that the bundles of other functions have no
- * code for URLs and secrets.
- */
+/** Creates, changes, pauses and resumes webhooks. Separate from webhooks.ts, so that other bundles have no code for URLs and secrets. */
 import type { DeliveryQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
