@@ -7,7 +7,6 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** Milliseconds of a day in UTC. */
 export const DAY_MS = 86_400_000;
 
 /** Formats a time as the API does. */

@@ -37,7 +37,6 @@ const merged = (before: SchemaText, added: SchemaText): SchemaText => ({
 
 export const textOf = (schema: z.core.$ZodType): SchemaText => texts.get(schema)?.read() ?? {};
 
-/** The texts of a page of a list with a cursor. */
 export const pageTexts = (items = "One page, newest first.") => ({
   fields: { items, nextCursor: "Cursor of the next page; null on the last one." },
 });

@@ -13,9 +13,7 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-/**
- * For each object that `readJson` has made: the keys and texts of integers beyond 2^53 - 1. A double represents few of them exactly.
- */
+/** For each object that `readJson` has made: the keys and texts of integers beyond 2^53 - 1. A double represents few of them exactly. */
 const inexact = new WeakMap<object, Map<string, string>>();
 
 const Source = z.object({ source: z.string() });

@@ -13,7 +13,6 @@ export const Zone = z.object({
   /** Milliseconds since 1970. */
   createdAt: z.tuple([z.number(), z.number()]),
   ids: z.tuple([z.number(), z.number()]),
-  /** Null if there are more than MAX_SET. */
   statusIds: ValueSet,
   assigneeIds: ValueSet,
 });

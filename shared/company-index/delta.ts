@@ -2,7 +2,6 @@
  * The unflushed entries of a company index. Each write of a prospect or note adds an entry, which never changes. Changes of territories,
  * statuses, tags and users add entries that are only for the change log.
  */
-
 import * as z from "zod/mini";
 import { type Change, SharedChange } from "#shared/company-index/change-log.ts";
 import { type Fact, factsOfProspect } from "#shared/company-index/facts.ts";

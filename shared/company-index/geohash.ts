@@ -1,5 +1,4 @@
 /** Geohashes as integers of 52 bits, and the ranges of geohashes that cover an area. Segments are sorted by geohash. */
-
 import ngeohash from "ngeohash";
 import { at } from "#shared/at.ts";
 import { type Box, meetsBox, withinBox } from "#shared/company-index/criteria.ts";
@@ -22,10 +21,7 @@ export interface GeohashRange {
   readonly to: number;
 }
 
-/**
- * Maximum number of cells that the outline of a box crosses. With this number, the cells cover at most a sixth more than the area of the
- * box.
- */
+/** Maximum number of cells that the outline of a box crosses. The cells then cover at most a sixth more than the area of the box. */
 const EDGE_CELLS = 192;
 
 /** Returns sorted ranges that cover the box. The edges are part of the box, and the box may cross the 180th meridian. */

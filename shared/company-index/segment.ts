@@ -1,7 +1,4 @@
-/**
- * The binary format of a segment. The columns of a segment are in three groups, so that a read loads only what its filters need.
- */
-
+/** The binary format of a segment. The columns of a segment are in three groups, so that a read loads only what its filters need. */
 import { doubleAt, uint32At } from "#shared/at.ts";
 import {
   ByteReader,

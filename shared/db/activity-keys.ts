@@ -14,7 +14,6 @@ export const loggedFacts = (companyId: number, version: number, part: number): K
 /** The state row: it says which facts the sums of days contain. */
 export const factState = (companyId: number): Key => ({ pk: logPartition(companyId), sk: "STATE" });
 
-/** The sums and facts of all days. */
 export const allDays = (companyId: number): { pk: string } => ({ pk: dayPartition(companyId) });
 
 /** The sums of the days from `first` to `last` (`YYYY-MM-DD`, UTC), both included. */
@@ -34,10 +33,7 @@ export const dayFacts = (companyId: number, first: string, last: string) => ({
   from: `F#${first}`,
   upTo: `F#${last}$`,
 });
-/**
- * Single facts of one day, which the sums of the day contain. The transaction that stored them increased the version of the index's head to
- * `version`.
- */
+/** Single facts of one day, which the sums of the day contain. `version` is as in `loggedFacts`. */
 export const factsOfDay = (companyId: number, day: string, version: number, part: number): Key => ({
   pk: dayPartition(companyId),
   sk: `F#${day}#${padded(version)}#${String(part).padStart(3, "0")}`,

@@ -13,10 +13,7 @@ import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 
-/**
- * Limits of a row of the log: the number of its facts, and the number of days on which they happened. One transaction of limited size adds
- * the whole row to the sums.
- */
+/** Limits of a row of the log, because one transaction of limited size adds the whole row to the sums. */
 const FACTS_PER_ROW = 8_000;
 const DAYS_PER_ROW = 30;
 
@@ -54,7 +51,6 @@ export interface LogRow {
 
 const rowKey = /^A#(\d+)#\d+$/;
 
-/** Decodes a row of the activity log. Throws ActivityUnreadable if the row is damaged. */
 export const logRow = (item: Item): LogRow =>
   decoded(item.sk, () => {
     const { sk, facts, imported } = LoggedFacts.parse(item);
@@ -67,14 +63,12 @@ export const logRow = (item: Item): LogRow =>
     };
   });
 
-/** Decodes the state row. Throws ActivityUnreadable if the row is damaged. */
 export const factState = (item: Item): FactState => decoded(item.sk, () => FactState.parse(item));
 
 export const nextState = (companyId: number, state: FactState): Write => ({
   put: { ...activityKeys.factState(companyId), type: "factState", ...state },
 });
 
-/** Returns the write of a new company's state row. */
 export const firstState = (companyId: number): Write =>
   nextState(companyId, { since: null, version: 0, upTo: "", days: [], bytes: 0 });
 
@@ -89,10 +83,7 @@ export async function readState(table: Reads, companyId: number): Promise<FactSt
   return item === undefined ? undefined : factState(item);
 }
 
-/**
- * Returns the time since which every fact is counted, or null if all facts of the company are counted. Without a state row, this is
- * `nowMs`.
- */
+/** Returns the time since which every fact is counted (without a state row: `nowMs`), or null if all facts are counted. */
 export const countedSince = (state: FactState | undefined, nowMs: number): number | null =>
   state === undefined ? nowMs : state.since;
 
@@ -100,10 +91,7 @@ export interface LogWrite {
   readonly put: Key & Item;
 }
 
-/**
- * Returns the rows that log `facts`, numbered from `firstPart`. `version` is the version of the head after the transaction that writes
- * them.
- */
+/** `version` is the version of the head after the transaction with these rows. The rows are numbered from `firstPart`. */
 export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): LogWrite[] {
   const rows: Fact[][] = [];
   let days = new Set<string>();

@@ -206,10 +206,7 @@ function singleDays({ from, to }: TimeRange, whole: Days | undefined): Days[] {
 /** Number of the first row from `unloggedFacts`. A flush numbers its rows from 0 and writes fewer than 900, so the numbers differ. */
 const FIRST_PART = 900;
 
-/**
- * Returns rows with the unflushed facts that the log lacks. Exports and restores need them, because they copy the log, but not the company
- * index.
- */
+/** Returns rows with the unflushed facts that the log lacks, for exports and restores, which copy the log but not the company index. */
 export async function unloggedFacts(table: Reads, companyId: number): Promise<LogWrite[]> {
   const { head, facts } = await readUnflushed(table, companyId);
   const { rows } = await readLog(table, companyId);

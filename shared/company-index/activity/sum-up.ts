@@ -2,7 +2,6 @@
  * Adds facts of the log to the daily sums in the transaction of a flush. It fails if another flush was first, so no row of the log is added
  * twice.
  */
-
 import {
   ActivityUnreadable,
   countedSince,

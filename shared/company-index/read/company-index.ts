@@ -1,6 +1,4 @@
-/**
- * Reads a company index. Each read begins with the unflushed entries and the head. Segments stay in memory for later reads.
- */
+/** Reads a company index. Each read begins with the unflushed entries and the head. Segments stay in memory for later reads. */
 import { VersionedCache } from "#shared/cache.ts";
 import { type Criteria, needsText } from "#shared/company-index/criteria.ts";
 import { readLongTexts, readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
@@ -16,14 +14,9 @@ import { TableBusy } from "#shared/errors.ts";
 /** The assumed memory in MB of a process that is no Lambda function. */
 const USUAL_MB = 1_024;
 
-/**
- * Maximum attempts if data is unreadable. A missing item may belong to a part that was replaced during the read, and the next attempt reads
- * the new part.
- */
+/** Maximum attempts if data is unreadable: a missing item may belong to a part that was replaced during the read. */
 const UNREADABLE_TRIES = 3;
-/**
- * Maximum number of reads that return StaleSnapshot, for one `find`. During a search, a flush may delete texts that the search still needs.
- */
+/** Maximum number of stale reads of one `find`. During a search, a flush may delete texts that the search still needs. */
 const SNAPSHOT_TRIES = 10;
 
 /** Data that the read needs was deleted meanwhile, so the caller must read the current state of the index. */
@@ -54,7 +47,6 @@ export interface Found<Names> {
   /** At least as new as `dictionaryVersion` of the head. */
   readonly names: Names;
   readonly criteria: Criteria;
-  /** Exactly the matching rows. */
   readonly matches: Matches;
   /** Undefined if the options contain no `notesOf`. */
   readonly notes: LiveNotes | undefined;
@@ -96,9 +88,7 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
     reduce: (loaded) => loaded.dropTexts(),
   });
 
-  /**
-   * The companies that had unflushed long texts at their last read. For them, a search reads the long texts at the same time as the index.
-   */
+  /** Companies that had unflushed long texts at their last read. Their searches read the long texts at the same time as the index. */
   const haveLongTexts = new Set<number>();
 
   async function snapshotOf(
@@ -176,14 +166,10 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
 const MB = 2 ** 20;
 /** Memory for Node.js, for the code, and for one read of a company with a million prospects. */
 const RESERVED_MB = 460;
-/**
- * The share of the memory beyond `RESERVED_MB` that the cache may use. The rest is a reserve for fragmentation and for garbage that is not
- * collected yet.
- */
+/** The share of the memory beyond `RESERVED_MB` for the cache. The rest is for fragmentation and for garbage that is not collected yet. */
 const SHARE = 0.85;
 /** Minimum size of the cache: the index of 100 000 prospects with texts. With a smaller cache, each search would load all texts again. */
 const LEAST_BYTES = 20 * MB;
 
-/** `memoryMb` is the memory of the function. */
 export const cacheBytesOf = (memoryMb: number): number =>
   Math.max(LEAST_BYTES, Math.floor((memoryMb - RESERVED_MB) * MB * SHARE));

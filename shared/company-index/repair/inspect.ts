@@ -1,5 +1,4 @@
 /** Reads a whole company index, passes each current record to a visitor, and reports contradictions in the index. */
-
 import { coversZone, zoneOf } from "#shared/company-index/criteria.ts";
 import { readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";

@@ -2,7 +2,6 @@
  * Rebuilds a company index from the rows of the table. One update of the head replaces all parts that existed when the rebuild began.
  * Meanwhile, reads, writes and flushes continue, and the parts of these flushes stay.
  */
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { at } from "#shared/at.ts";
 import { logWrites } from "#shared/company-index/activity/log.ts";

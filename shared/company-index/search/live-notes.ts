@@ -21,7 +21,6 @@ function* refsOf({ segments, unflushed }: Matches): Generator<Versioned> {
   yield* unflushed;
 }
 
-/** Returns the version of each matching prospect by id. */
 export function versionsOf(matches: Matches): NewestVersions {
   const versions = new NewestVersions();
   for (const { id, version } of refsOf(matches)) versions.add(id, version, 0);

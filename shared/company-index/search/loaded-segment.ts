@@ -31,13 +31,11 @@ export class LoadedSegment {
     return this.main.count;
   }
 
-  /** The loaded `geo` columns. */
   get places(): GeoColumns {
     if (this.geo === undefined) throw new Error("the coordinates of a segment were not loaded");
     return this.geo;
   }
 
-  /** The loaded `text` columns. */
   get texts(): SegmentTexts {
     if (this.text === undefined) throw new Error("the texts of a segment were not loaded");
     return this.text;

@@ -168,7 +168,6 @@ function keepSources(rows: Uint16Array, segment: LoadedSegment, { sourceIds }: C
   return wanted.size === 0 ? rows.subarray(0, 0) : keepRows(rows, (row) => wanted.has(uint16At(codes, row)));
 }
 
-/** Returns the number of appointments of the matches. */
 export function appointmentsOf({ segments, unflushed }: Matches): number {
   let total = unflushed.reduce((sum, { appointments }) => sum + appointments, 0);
   for (const { inView, rows } of segments) {

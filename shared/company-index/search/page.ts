@@ -18,7 +18,6 @@ export interface ProspectRef {
   readonly distanceMeters?: number;
 }
 
-/** Returns at most `count` matches after the first `offset` ones. */
 export function pageOf(matches: Matches, offset: number, count: number): ProspectRef[] {
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];

@@ -74,10 +74,7 @@ export function findWords(view: IndexView, criteria: Criteria): FoundWords {
 /** The rows in which the words are searched. Undefined if no row can match. */
 type Among = RowSet | "all" | undefined;
 
-/**
- * Finds the rows with all words, of which there are at most `WORDS_IN_MASK`. `amongIn` returns the rows in which the words are searched,
- * for the segment at the position `at`.
- */
+/** `amongIn` returns the rows of a segment in which the words are searched. There are at most `WORDS_IN_MASK` words. */
 export function findAll(
   view: IndexView,
   words: readonly SearchWord[],

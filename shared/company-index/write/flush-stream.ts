@@ -1,5 +1,4 @@
 /** Handles the table's stream: starts flushes of the companies that have new delta entries. */
-
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
@@ -84,9 +83,7 @@ function companyOf({ dynamodb }: DynamoDBRecord): number {
   return Number(companyId);
 }
 
-/**
- * Returns the due time of the existing or new request. Without a request, the entries of a company that stops writing would stay unflushed.
- */
+/** Returns the due time of the request. Without a request, the entries of a company that stops writing would stay unflushed. */
 async function requestFlush(table: Table, companyId: number, at: number): Promise<number> {
   const row = { ...keys.flushRequest(companyId), type: FLUSH_REQUEST_TYPE, dueShard: keys.flushShard, dueAt: iso(at) };
   try {

@@ -1,5 +1,4 @@
 /** The flush moves the delta entries of a company into a new part, and merges parts of similar size as in an LSM tree. */
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { activityOf, VERSIONS_PER_SUM } from "#shared/company-index/activity/sum-up.ts";
 import type { Logged } from "#shared/company-index/change-log.ts";

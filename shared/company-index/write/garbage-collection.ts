@@ -8,9 +8,7 @@ import type { Table } from "#shared/db/table.ts";
 /** Milliseconds for which replaced parts stay for readers. Each request takes less than half of this time. */
 export const RETIRED_MS = 60_000;
 
-/**
- * Milliseconds after which a part that is not in the index is deleted. Such a part remains if a process stops before it updates the head.
- */
+/** Milliseconds after which a part outside the index is deleted. Such a part remains if a process stops before it updates the head. */
 const ORPHAN_MS = 24 * 3_600_000;
 
 /** Returns the time at which each part was replaced, in milliseconds since 1970. Includes parts whose replacement was replaced later. */

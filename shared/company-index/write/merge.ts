@@ -1,5 +1,4 @@
 /** Merges several parts into one. Only one segment of each part is decoded at a time, to limit the memory. */
-
 import { at } from "#shared/at.ts";
 import type { Part } from "#shared/company-index/manifest.ts";
 import { readPartOverrides, readSegments } from "#shared/company-index/pieces.ts";

@@ -1,5 +1,4 @@
 /** Sorts rows by geohash, merges sorted streams of rows, and divides rows into segments. */
-
 import { at } from "#shared/at.ts";
 import { GEOHASH_BITS, geohashAt } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";

@@ -1,5 +1,4 @@
 /** Adds parts to a company index. One update of the head makes stored data visible. */
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { chunkWrites, type IdRange, type Logged, logAfter } from "#shared/company-index/change-log.ts";
 import { zoneOf } from "#shared/company-index/criteria.ts";
