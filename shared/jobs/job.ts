@@ -1,7 +1,4 @@
-/**
- * What imports, exports and bulk jobs share: the row of a job, its lease, its invocations, and the sweep, which replaces lost messages. A
- * kind of job adds its own attributes and its work.
- */
+/** What imports, exports and bulk jobs share: the row of a job, its lease, its invocations, and the sweep for lost messages. */
 import * as z from "zod/mini";
 import { ringOf } from "#shared/auth/api-key.ts";
 import { type Caller, common } from "#shared/auth/caller.ts";
@@ -51,10 +48,7 @@ export function newJobRow(caller: Caller, id: number, nowMs: number): JobRow {
   return { id, companyId, createdBy: userId, keyId: key?.id, createdAt: now, updatedAt: now, runs: 0 };
 }
 
-/**
- * Returns the user who began the job, with the rights in the user's row. If an API key began the job, returns only those of the rights that
- * the key has, too. Returns undefined if the user is disabled or the key is revoked.
- */
+/** The user who began the job, with the rights that the job's API key also has. Undefined if the user is disabled or the key revoked. */
 export async function jobCaller(
   { table }: Pick<ReadContext, "table">,
   { companyId, createdBy, keyId }: JobRow,

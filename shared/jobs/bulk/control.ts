@@ -48,10 +48,7 @@ function stopper(wanted: "paused" | "cancelled") {
 
 const alreadyEnded = ({ state }: StoredBulk): ApiError => new ApiError("conflict", `The job is ${state} already.`);
 
-/**
- * Pauses or cancels a waiting or paused job at once. For a running job, only sets `wanted` in its row. The invocation that runs the job
- * then stops it after the current chunk, because only the invocation knows which records it has changed.
- */
+/** For a running job, only sets `wanted` in its row, because only the invocation that runs it knows which records it has changed. */
 const ask = (context: BulkContext, caller: Caller, id: number, wanted: "paused" | "cancelled"): Promise<StoredBulk> =>
   optimistic(async () => {
     const stored = await findJob(context, caller, id);
@@ -89,10 +86,7 @@ export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller,
     }),
   );
 
-/**
- * Creates a job that undoes another one. It restores only fields that nobody has changed since. Throws `conflict` if the job cannot be
- * undone or another job undoes it, also if several requests try this at the same time.
- */
+/** The new job restores only fields that nobody has changed since. Throws `conflict` if the job cannot be undone or is undone already. */
 export async function beginUndo(
   context: ApiContext,
   jobs: Jobs,

@@ -1,7 +1,4 @@
-/**
- * The queue of a company's bulk jobs, in one row. The transaction that creates a job or changes its state also writes this row, so at most
- * one job of a company runs.
- */
+/** The row with the queue of a company's bulk jobs. Each change of a job's state writes it too, so at most one job of a company runs. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobId, JobQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -59,9 +56,7 @@ function queueChange(companyId: number, before: StoredQueue, after: StoredQueue,
   return { writes, admitted: admits ? first : undefined };
 }
 
-/**
- * Moves a job in the queue, and makes the writes of `own` in the same transaction. If only the queue has changed meanwhile, tries again.
- */
+/** Moves a job in the queue, with the writes of `own` in the same transaction. If only the queue has changed meanwhile, tries again. */
 async function moveJob(
   { table, clock, jobs }: BulkContext,
   { companyId, id }: JobId,

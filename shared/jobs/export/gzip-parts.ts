@@ -1,7 +1,4 @@
-/**
- * Compresses a gzip file in parts, for several invocations. All parts form one gzip member (RFC 1952), because some programs read only the
- * first member of a file.
- */
+/** Compresses a gzip file in parts. All form one gzip member (RFC 1952), because some programs read only the first member. */
 import { constants, crc32, createDeflateRaw, type DeflateRaw } from "node:zlib";
 import { GZIP_HEADER, gzipEnd } from "#shared/http/gzip.ts";
 

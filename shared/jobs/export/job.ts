@@ -141,10 +141,7 @@ async function end({ objects }: JobContext, job: ExportJob, set: Partial<StoredE
   });
 }
 
-/**
- * Handles the error that the multipart upload or the file of ids does not exist. If the exported file exists, an interrupted invocation has
- * completed it, so the job ends as completed. Otherwise another invocation begins the export again.
- */
+/** If the exported file exists, an interrupted invocation has completed it. Otherwise, another invocation begins the export again. */
 async function recover(context: JobContext, job: ExportJob, error: FileGone): Promise<boolean> {
   const { id, total, parts } = job.stored;
   const file = await context.objects.info(exportKeys.file(job.stored));

@@ -1,6 +1,4 @@
-/**
- * Reads and checks the file of an import before any row is written, with the statuses, tags and users as they were when the import began.
- */
+/** Checks the file of an import before a row is written, with the statuses, tags and users as they were when the import began. */
 import { gunzipSync, gzipSync } from "node:zlib";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";

@@ -1,7 +1,4 @@
-/**
- * Imports a file within one request, by the same steps as an import job. The files that the steps write stay in memory. The row of the
- * import is written after the check of the file.
- */
+/** Imports a file within one request, by the steps of an import job. The files that the steps write stay in memory. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Objects } from "#shared/aws/s3.ts";
 import { iso } from "#shared/clock.ts";

@@ -1,7 +1,4 @@
-/**
- * Finds the existing prospects to which the rows of a file refer. All keys are collected first, so that the prospects are read once for the
- * whole file.
- */
+/** Finds the prospects that the rows of a file match. All keys are collected first, so that the prospects are read only once. */
 import { hash } from "node:crypto";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import { at } from "#shared/at.ts";
@@ -53,10 +50,7 @@ export class Matches {
   }
 }
 
-/**
- * The keys in a file, of which only the first 64 bits of the SHA-1 are kept to save memory. The probability that two of a million keys have
- * the same bits is below one in ten million.
- */
+/** Keeps 64 bits of each key's SHA-1. The probability that two of a million keys have the same bits is below one in ten million. */
 export class FileKeys {
   readonly by: MatchBy;
   readonly #ids: number[] = [];

@@ -241,10 +241,7 @@ export interface Batch {
 
 export const isLast = ({ ignoredColumns }: Batch): boolean => ignoredColumns !== undefined;
 
-/**
- * Yields the rows in batches. The last batch may have none. Only the content of the file decides where a batch ends, so that a repeated
- * invocation makes the same batches.
- */
+/** Only the content of the file decides where a batch ends, so that a repeated invocation makes the same batches. The last may be empty. */
 export async function* batchesOf(bytes: Bytes, reading: Reading): AsyncGenerator<Batch, void, undefined> {
   const rows = readRows(bytes, reading);
   let [batch, text, after]: [ReadRow[], number, number] = [[], 0, reading.after];

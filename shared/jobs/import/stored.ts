@@ -68,10 +68,7 @@ const Progress = z.object({
   updated: z.int(),
   /** Number of chunks in the bucket. A chunk contains sorted rows for the company index. */
   chunks: z.int(),
-  /**
-   * The state of the error report: multipart upload, ETags of its parts, and the S3 key of a file with the later lines. Absent until the
-   * first checkpoint of the step.
-   */
+  /** The multipart upload of the error report with its ETags, and the S3 key of the lines after it. Absent until the first checkpoint. */
   report: z.optional(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
   /** The tags in the rows up to `row` that the company does not have yet. */
   newTags: z.array(z.string()),

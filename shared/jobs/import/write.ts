@@ -53,10 +53,7 @@ async function planRows(context: ImportContext, job: ImportWork, names: ImportNa
   return { importId, names: known, now, first: leased.first, total };
 }
 
-/**
- * Writes the new prospects of each batch while the next one is being read. Returns false if the time is too short for the remaining rows.
- * The next invocation begins at the last checkpoint, and changes no prospect a second time.
- */
+/** Returns false if the time is too short. The next invocation begins at the last checkpoint, and changes no prospect a second time. */
 export async function writeRows(
   context: ImportContext,
   job: ImportWork,
@@ -144,10 +141,7 @@ class RowWriter {
     this.#chunk.add(indexed);
   }
 
-  /**
-   * Changes existing prospects. Returns a fault for each row whose prospect can no longer be changed. When it returns or throws, no change
-   * is still running. A repeated call does not change a prospect a second time.
-   */
+  /** Returns a fault for each row whose prospect can no longer be changed. A repeated call does not change a prospect a second time. */
   async #changeProspects({ changes }: Batch): Promise<FaultyRow[]> {
     const { context, job, caller, plan, file } = this.#of;
     const faults: FaultyRow[] = [];
