@@ -29,10 +29,7 @@ const RETRY_AFTER_MAX_MS = 24 * HOUR;
 /** Returns the delay of a registration in milliseconds. Tests shorten it with a `scale` above 1. */
 export const delayMs = (delayMinutes: number, scale: number): number => Math.ceil((delayMinutes * MINUTE) / scale);
 
-/**
- * Returns the milliseconds to the next attempt, or undefined after the last one. The header Retry-After (seconds or an HTTP date) replaces
- * the gap of the plan, but is at least 1 s and at most 24 h.
- */
+/** Undefined after the last attempt. Retry-After (seconds or an HTTP date) replaces the gap of the plan, but is 1 s to 24 h. */
 export function nextGapMs(
   deliveryId: string,
   failedAttempt: number,

@@ -14,10 +14,7 @@ import { drainMessage, messageFor } from "#shared/webhooks/messages.ts";
 import { updateEach, updateIf, whilePending } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/**
- * Moves a delivery into the paused backlog. A concurrent resume may miss the delivery. The webhook is therefore read after the write, and
- * the delivery is queued if the webhook is not paused any more.
- */
+/** Because a concurrent resume may miss the delivery, the webhook is read after the write. If it is active, the delivery is queued. */
 export async function addToPausedBacklog(context: EventContext, delivery: StoredDelivery): Promise<void> {
   const { companyId, webhookId, isBulk } = delivery;
   const set = { dueShard: keys.pausedBacklogShard(companyId, webhookId, isBulk), updatedAt: iso(context.clock.now()) };

@@ -1,7 +1,4 @@
-/**
- * Handles messages that ask for attempts of deliveries. An attempt is recorded before its message is deleted. After a crash, the queue
- * therefore delivers the message again.
- */
+/** Makes attempts of deliveries. An attempt is recorded before its message is deleted, so a crash repeats the message. */
 import { allEnded } from "#shared/all-ended.ts";
 import { at } from "#shared/at.ts";
 import { iso } from "#shared/clock.ts";

@@ -1,7 +1,4 @@
-/**
- * Sends a delivery again on a user's request, with the same id and body. If the delivery has ended, its retry plan begins again. If it is
- * waiting, its next attempt is made now, and its retry plan continues.
- */
+/** Sends a delivery again on a user's request. The retry plan of an ended delivery begins again, and that of a waiting one continues. */
 import type { DeliveryQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";

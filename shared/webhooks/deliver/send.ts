@@ -1,7 +1,4 @@
-/**
- * Sends deliveries of one webhook that share one slot. Each attempt is recorded before the slot is freed. A webhook is paused if its
- * receiver is gone or has failed for days.
- */
+/** Sends deliveries of one webhook that share a slot. Pauses a webhook whose receiver is gone or has failed for days. */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -221,10 +218,7 @@ function resultOf({ status, isUnsent }: Exchange): string {
 
 const GONE = 410;
 
-/**
- * Pauses a webhook whose receiver has answered 410 Gone, or has had no success for five days. Only one of several exchanges is evaluated:
- * the first 410, otherwise the first success, otherwise the first exchange.
- */
+/** Pauses a webhook after 410 Gone, or after five days without success. The first 410 counts, else the first success, else any exchange. */
 async function noteHealth(
   context: EventContext,
   webhook: StoredWebhook,

@@ -1,7 +1,4 @@
-/**
- * Publishes matches (pairs of an event and a subscription): creates their deliveries or adds their events to debounce windows, and queues
- * the first messages. A repeated match makes no second delivery.
- */
+/** Creates the deliveries of matches (pairs of an event and a subscription), or adds their events to debounce windows. May be repeated. */
 import { allEnded, mapConcurrently } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
 import {
@@ -20,10 +17,7 @@ import { delayMs } from "#shared/webhooks/retry-plan.ts";
 /** Maximum number of concurrent calls. More calls would only wait for a free connection. */
 const PARALLEL = 12;
 
-/**
- * `entry` is the key in the list of expected deliveries, by default the event's id. If several calls emit the matches of one event, each
- * passes a key of its own, so that none replaces the entry of another.
- */
+/** `entry` is the key in the list of expected deliveries. Pass one if several calls emit matches of one event, each with another key. */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
   const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>
     wasPublishedWithOtherDelay(context.table, match),

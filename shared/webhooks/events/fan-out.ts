@@ -150,10 +150,7 @@ function matchesIn({ companyId, isBulk, events }: StoredFanOut): Match[] {
 const keyOf = (fanOut: StoredFanOut): Key => fanOutKeys.fanOut(fanOut, fanOut.createdAt, fanOut.eventId);
 
 const PART = 100;
-/**
- * The work for one queue message is limited, so that a large event does not occupy a function for long: deliveries, bytes of their data,
- * and the milliseconds after which no further part is begun.
- */
+/** Limits of the work for one queue message: deliveries, bytes of their data, and milliseconds after which no further part begins. */
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
 const START_WITHIN_MS = 1_000;

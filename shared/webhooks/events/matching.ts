@@ -1,7 +1,4 @@
-/**
- * Finds the subscriptions that match an event. A subscription is an automatic registration of a webhook. A warm function caches a company's
- * subscriptions until their version number changes.
- */
+/** Finds the subscriptions (automatic registrations) that match an event. A warm function caches those of a company. */
 import { cachePerTable } from "#shared/cache.ts";
 import type { EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -34,10 +31,7 @@ export interface Match {
   readonly subscriber: Subscriber;
 }
 
-/**
- * Returns the subscriptions whose filter the event meets, alternating between webhooks. A webhook has only few slots, so senders that
- * process the list in order serve several webhooks at once.
- */
+/** Alternates between webhooks: each has only few slots, so senders that process the list in order serve several webhooks at once. */
 export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscriptions): Subscription[] {
   const byWebhook = (subscriptions.get(event.event) ?? []).map((own) =>
     own.filter((subscription) => matchesFilter(filterOf(subscription), event.data)),

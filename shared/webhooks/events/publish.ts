@@ -1,7 +1,4 @@
-/**
- * Publishes records of the table's stream. A repeated record changes nothing, because all ids are derived from the record and existing rows
- * are never overwritten.
- */
+/** Publishes records of the table's stream. All ids are derived from the record, so a repeated record changes nothing. */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
 import { allEnded, mapConcurrently } from "#shared/all-ended.ts";
@@ -30,10 +27,7 @@ import { fanOutMessage } from "#shared/webhooks/messages.ts";
 
 const TOGETHER = 25;
 
-/**
- * Handles stream records in order. After a transient fault, Lambda repeats the batch from the failed record. A poison record goes to a
- * queue for operators, so that it does not block the stream.
- */
+/** After a transient fault, Lambda repeats the batch from the failed record. Poison records go to a queue for operators. */
 export function publishStream(
   context: () => EventContext,
 ): (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse> {
@@ -89,10 +83,7 @@ const changeOf = ({ dynamodb }: DynamoDBRecord): RowChange => ({
   after: dynamodb?.NewImage && itemOfImage(dynamodb.NewImage),
 });
 
-/**
- * Reads rows once for each batch and company, after the batch has arrived. The rows therefore include every registration that is older than
- * the events.
- */
+/** Reads once for each batch and company, after the batch has arrived, so that every older registration is included. */
 interface BatchReads {
   readonly dictionary: (companyId: number) => Promise<Dictionary>;
   readonly subscriptions: (companyId: number) => Promise<Subscriptions>;
@@ -165,10 +156,7 @@ function divide(matched: readonly Matched[]): Record<"direct" | "fannedOut", Mat
   return { direct, fannedOut };
 }
 
-/**
- * Maximum bytes of data in a delivery's row, which each change of the row writes again. Larger data has a row of its own, which all
- * deliveries of the event share.
- */
+/** Maximum bytes of data in a delivery's row, which each change writes again. Larger data has one row for all deliveries of the event. */
 const INLINE_BYTES = 4_096;
 
 /** Stores the data of an event in a row of its own if the data is large or the event has many matches. Otherwise the result contains it. */

@@ -220,10 +220,7 @@ function importEvents(before: unknown, after: unknown): DomainEvent[] {
   return [eventOf({ ...row, version: 1 }, "prospect.import_completed", { id, imported, updated, skipped, errors })];
 }
 
-/**
- * Makes one event at the end of a bulk job, unless its setting `events` is `none`. The version is always 1 and the time the end of the job,
- * so that a repeated stream record makes no second delivery.
- */
+/** The version is always 1 and the time the end of the job, so that a repeated stream record makes no second delivery. */
 async function jobEvents(before: unknown, after: unknown, dictionary: LoadDictionary): Promise<DomainEvent[]> {
   const job = StoredBulk.parse(after);
   const wasOpen = before === undefined || !hasEnded(StoredBulk.parse(before));

@@ -87,16 +87,10 @@ export function limiterOf({ companyId, webhookId }: Named, row: Item = {}): Limi
 export const readLimiter = async ({ table }: { readonly table: Reads }, named: Named): Promise<Limiter> =>
   limiterOf(named, await table.get(limiterKeys.limiter(named.companyId, named.webhookId)));
 
-/**
- * Maximum share of all senders for one webhook. A receiver that is slow, failing or not yet known gets only `SLOW_SHARE`, so that it cannot
- * block other receivers.
- */
+/** Maximum share of all senders for one webhook. One that is slow, failing or not yet known gets only `SLOW_SHARE`. */
 const QUICK_SHARE = 0.8;
 const SLOW_SHARE = 0.2;
-/**
- * Maximum share of a webhook's slots for the events that bulk jobs cause for single records, so that other deliveries find a free slot.
- * Only a webhook with a single slot cannot keep one free.
- */
+/** Maximum share of a webhook's slots for events of single records of bulk jobs, so that other deliveries find a free slot. */
 const BULK_SHARE = 0.5;
 export const slotLimit = (senders: number, slow: boolean, isBulk?: true): number =>
   Math.max(1, Math.floor(senders * (slow ? SLOW_SHARE : QUICK_SHARE) * (isBulk ? BULK_SHARE : 1)));
@@ -131,10 +125,7 @@ export type Acquisition =
 
 export type Refusal = Exclude<Acquisition, { kind: "acquired" | "inFlight" }>;
 
-/**
- * Takes a slot for the deliveries of `claim`, and frees slots whose lease has expired. A claim may contain several deliveries only while
- * the receiver is quick.
- */
+/** Also frees slots whose lease has expired. A claim may contain several deliveries only while the receiver is quick. */
 export async function acquireSlot(context: EventContext, claim: SlotClaim): Promise<Acquisition> {
   const { companyId, webhookId, isBulk, ids } = claim;
   for (;;) {
@@ -229,10 +220,7 @@ export async function releaseSlot(
   }
 }
 
-/**
- * Frees the slot after requests that could not be sent. Nothing is sent to the webhook for a time that doubles with each repetition, and
- * then one delivery at a time. Returns the end of this time.
- */
+/** Nothing is sent to the webhook for a time that doubles with each repetition, and then one delivery at a time. Returns its end. */
 export async function releaseUnsent(context: EventContext, claim: SlotClaim, slot: string): Promise<string> {
   const now = context.clock.now();
   const { companyId, webhookId } = claim;

@@ -75,10 +75,7 @@ export async function countOverdue(table: Table, upTo: string): Promise<Overdue>
 const COUNTED = 5_000;
 const PARALLEL = 8;
 
-/**
- * Logs one line for the whole service, and one for each company with waiting deliveries. After `endMs`, it only logs the number of webhooks
- * whose backlog was not counted.
- */
+/** Logs a line for the whole service and one for each waiting company. After `endMs`, counts no further backlogs. */
 export async function reportLag(
   context: EventContext,
   { deliveries: due, fanOuts, throttled }: Overdue,

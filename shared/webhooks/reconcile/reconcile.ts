@@ -40,10 +40,7 @@ export interface Reconciliation extends Counts {
   readonly faults: readonly string[];
 }
 
-/**
- * Reconciles a company. A row that changes during the check may look wrong. The check is therefore repeated up to `again` times, and only
- * faults that every check has found are reported.
- */
+/** Checks up to `again` times more, and reports only faults that every check finds, because a row may change during a check. */
 export async function reconcile(
   context: ReadContext,
   companyId: number,

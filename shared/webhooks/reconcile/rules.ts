@@ -1,7 +1,4 @@
-/**
- * The rules of reconciliation. Each rule says which other rows a state of a delivery requires or forbids: attempts, body, row in the due
- * index, slot, debounce window.
- */
+/** The rules of reconciliation: which other rows a state of a delivery requires or forbids. */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";

@@ -19,10 +19,7 @@ import {
 import { companyOf, countOverdue, DueEntry, isDelivery, reportLag } from "#shared/webhooks/reconcile/lag.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 
-/**
- * An operator chooses `messages-lost` if the queue was purged or is new. The sweeper then also queues deliveries that are not due, those
- * with the earliest due time first, as far as its time allows.
- */
+/** After a purge of the queue, an operator chooses `messages-lost`. The sweeper then also queues deliveries that are not due. */
 export const SweepInput = z.object({ assume: z.enum(["messages-kept", "messages-lost"]) });
 export type SweepInput = z.infer<typeof SweepInput>;
 
@@ -40,10 +37,7 @@ const METRICS_MS = 42_000;
 /** Returns a company's stride. With a stride of 3, every third due delivery of the company is handled. */
 export type Strides = (companyId: number) => number;
 
-/**
- * Divides the capacity fairly. `counts` contains the number of due deliveries of each company. If a company has fewer than an equal share,
- * the other companies divide the rest.
- */
+/** Divides the capacity equally. If a company has fewer due deliveries (`counts`) than its share, the others divide the rest. */
 export function fairStrides(counts: ReadonlyMap<number, number>, capacity: number): Strides {
   const equal = capacity / Math.max(1, counts.size);
   let [left, large] = [0, 0];
