@@ -179,10 +179,7 @@ const scaled = (degrees: number): number | undefined => {
   return Object.is(whole / SCALE, degrees) ? whole : undefined;
 };
 
-/**
- * Writes coordinates without loss: at first the differences between successive integers, and then a list of the values that have more
- * decimals or are null (NaN).
- */
+/** Writes the differences between successive integers, and then a list of the values that have more decimals or are null (NaN). */
 export function writeDegrees(into: ByteWriter, values: readonly (number | null)[]): void {
   const others: [row: number, degrees: number][] = [];
   let previous = 0;

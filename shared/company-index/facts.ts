@@ -1,7 +1,4 @@
-/**
- * The facts that activity reports count. Delta entries contain them, so a fact needs no separate write. Imports add no entries, and have
- * `ImportedFacts` instead.
- */
+/** The facts that activity reports count. Delta entries contain them. Imports add no entries, and have `ImportedFacts` instead. */
 import { at, byteAt, doubleAt } from "#shared/at.ts";
 import {
   ByteReader,

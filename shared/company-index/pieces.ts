@@ -1,7 +1,4 @@
-/**
- * Stores the binary data of a company index. A piece is a sequence of bytes that never changes, for example some columns of a segment. One
- * or more items store a piece.
- */
+/** Stores binary data of a company index. A piece is a sequence of bytes, for example some columns of a segment, in one or more items. */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";

@@ -1,7 +1,4 @@
-/**
- * Counts the facts in a time range: whole days from stored sums, parts of days from single facts, and the newest facts from the log and
- * from unflushed entries.
- */
+/** Counts facts: those of whole days by stored sums, others one by one, and the newest from the log and from unflushed entries. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { DAY_MS } from "#shared/clock.ts";

@@ -1,7 +1,4 @@
-/**
- * Adds facts of the log to the daily sums in the transaction of a flush. It fails if another flush was first, so no row of the log is added
- * twice.
- */
+/** Adds facts of the log to the daily sums, in the transaction of a flush, so that no row of the log is added twice. */
 import {
   ActivityUnreadable,
   countedSince,
@@ -27,10 +24,7 @@ import { errorFields, log } from "#shared/log.ts";
 
 /** Minimum number of versions of the head between two additions to the sums. With a higher number, reports read more rows of the log. */
 export const VERSIONS_PER_SUM = 32;
-/**
- * Approximate bytes that one flush adds to the log. An addition writes all sums of its days again. The next addition therefore waits until
- * the log has grown by about half of the bytes that the last addition wrote.
- */
+/** Approximate bytes that one flush adds to the log, to estimate when the log has grown by half of what the last addition wrote. */
 const BYTES_PER_VERSION = 512;
 /** A transaction that reaches one of these limits adds no further row of the log to the sums. DynamoDB allows it 4 MB and 100 rows. */
 const BYTES_AT_ONCE = 1_000_000;

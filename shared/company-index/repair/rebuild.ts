@@ -346,10 +346,7 @@ async function deletedNotesIn(
   return new Set((await withoutRow(left)).map(({ noteId }) => noteId));
 }
 
-/**
- * The compaction lock prevents merges while a rebuild prepares to replace parts. It is a lease of this many milliseconds, which the rebuild
- * renews until its end.
- */
+/** The compaction lock prevents merges during a rebuild. It is a lease of this many milliseconds, which the rebuild renews. */
 export const COMPACTION_LOCK_MS = 60_000;
 
 /** Returns undefined if the head has changed. The lock changes the version of the head, so a merge that is already running fails. */

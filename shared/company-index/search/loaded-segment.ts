@@ -58,10 +58,7 @@ export class LoadedSegment {
     return this.#newest;
   }
 
-  /**
-   * Number of rows that `sortForLists` would sort. It is 0 after `sortForLists`, and during the first request that reads the segment,
-   * because sorting pays only if other requests follow.
-   */
+  /** Returns 0 during the first request that reads the segment, because sorting pays only if other requests follow. */
   get unsortedRows(): number {
     return this.isRead && this.#newest === undefined ? this.count : 0;
   }
@@ -185,10 +182,7 @@ export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Fl
   return order;
 }
 
-/**
- * Sorts rows by `values` and then by `low`, and returns the `low` values. It packs both into one number, because numbers sort twice as fast
- * without a comparison function.
- */
+/** Sorts by `values` and then by `low`. Packs both into one number, because numbers sort twice as fast without a comparison function. */
 function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
   const room = 2 ** Math.ceil(Math.log2(values.length + 1));
   let least = Number.POSITIVE_INFINITY;

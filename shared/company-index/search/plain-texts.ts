@@ -1,7 +1,4 @@
-/**
- * Finds the texts that contain a word, or some of several words. The file also has the letter sequences and trigram filters with which a
- * word index (words.ts) compares fewer bytes.
- */
+/** Finds texts that contain words. Also has the letter sequences and trigram filters with which a word index (words.ts) saves time. */
 import { byteAt, uint32At } from "#shared/at.ts";
 
 /** Texts in one buffer of UTF-8 bytes, each followed by a line break. */
@@ -55,10 +52,7 @@ export class Patterns {
     }
   }
 
-  /**
-   * Visits the pieces that contain a word. A piece is the bytes between two `starts`, with a line break at its end. `found` is a bit mask
-   * of the words in the piece.
-   */
+  /** Visits each piece, the bytes between two `starts`, that contains a word. `found` is a bit mask of its words. */
   visit(bytes: Uint8Array, starts: Uint32Array, visit: (piece: number, found: number) => void): void {
     const begun = this.#begun;
     for (let piece = 0; piece + 1 < starts.length; piece++) {

@@ -23,10 +23,7 @@ export class Words {
   /** The byte offset of each word, and the end of the last word. */
   readonly #starts: Uint32Array;
   readonly #texts: Uint16Array | Uint32Array;
-  /**
-   * For each word that occurs in more than one text, the position in `#texts` of its first text. The last element is the position at which
-   * the texts of the other words begin.
-   */
+  /** The position in `#texts` of the first text of each word with several texts, and then of the texts of all other words. */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
   /** Number of words in each part of the trigram filter. */

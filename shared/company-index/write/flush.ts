@@ -118,10 +118,7 @@ async function putEntries(
   return state === undefined ? undefined : { state, merges: isMerge ? 1 : 0 };
 }
 
-/**
- * True during a rebuild. The rebuild replaces the parts from before its beginning and keeps newer ones. A part merged from older and newer
- * ones could be neither replaced nor kept.
- */
+/** True during a rebuild, which replaces older parts and keeps newer ones. It can neither replace nor keep a part merged from both. */
 const isCompactionLocked = ({ clock }: IndexContext, { lockedUntil }: Head): boolean => lockedUntil > clock.now();
 
 async function mergeAll(place: Place, before: IndexState): Promise<number> {
@@ -196,16 +193,10 @@ async function putPart(
   return undefined;
 }
 
-/**
- * A part is merged with all newer parts when these together have at least MERGE_RATIO times as many rows. With a higher ratio, there are
- * more parts to read, but rows are rewritten less often.
- */
+/** A part is merged with all newer parts when these have this many times as many rows. A higher ratio means more parts and fewer writes. */
 export const MERGE_RATIO = 9;
 
-/**
- * Returns the position of the oldest part that must be merged with all newer parts, or undefined. As in an LSM tree, the sizes of parts
- * grow tenfold from level to level. The oldest part is merged as soon as all other parts together have as many rows.
- */
+/** Returns the position of the oldest part to merge with all newer ones. Sizes grow tenfold from level to level, as in an LSM tree. */
 function mergeable(parts: readonly Pick<Part, "rows">[]): number | undefined {
   let newer = 0;
   let first: number | undefined;

@@ -62,10 +62,7 @@ export function mergeParts(parts: readonly PartToMerge[], isOldest: boolean): Ne
   };
 }
 
-/**
- * Returns the prospects whose newest row is in one of the merged `parts` (`present`), and by prospect the current notes of these parts that
- * are not stored with the newest row of their prospect (`strays`).
- */
+/** `present`: the prospects whose newest row is in one of the parts. `strays`: the current notes that are not stored with this row. */
 function straysOf(parts: readonly PartToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();
   const present = new Set<number>();
