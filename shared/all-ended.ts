@@ -1,7 +1,4 @@
-/**
- * Functions that wait for several promises. Each function settles only after all its promises have settled, so no work is still running
- * when its caller handles a failure.
- */
+/** Waits for several promises until all have settled, so that no work is still running when the caller handles a failure. */
 
 /** If both promises fail, throws the error of `a`. */
 export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
@@ -9,10 +6,7 @@ export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A,
   return [await a, await b];
 }
 
-/**
- * Runs at most `parallel` calls at the same time, and returns the results in the order of `entries`. After a failure, no further call
- * starts. The failure is thrown when the running calls have ended.
- */
+/** The results are in the order of `entries`. After a failure, no further call starts, and the running calls end first. */
 export async function mapConcurrently<T, R>(
   entries: readonly T[],
   parallel: number,

@@ -1,7 +1,4 @@
-/**
- * Returns an element that must exist. Each kind of typed array has a function of its own, because V8 makes faster code for a function that
- * always gets the same kind of array.
- */
+/** Returns an element that must exist. Each kind of typed array has its own function, because V8 makes faster code for a single kind. */
 
 /** Throws if there is no element at `index`, because only a defect of the caller can cause this. */
 export function at<T>(items: ArrayLike<T>, index: number): T {

@@ -1,7 +1,4 @@
-/**
- * Tests texts for blank characters, and removes them. These are Unicode White_Space, and U+200B and U+FEFF, which copied texts often
- * contain and nobody sees.
- */
+/** Blank characters are Unicode White_Space, and U+200B and U+FEFF, which copied texts often contain and nobody sees. */
 
 export const isBlank = (text: string): boolean => /^[\p{White_Space}\u200B\uFEFF]*$/u.test(text);
 

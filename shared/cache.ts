@@ -7,10 +7,7 @@ export interface CacheRules<Value> {
   readonly bytesOf: (value: Value) => number;
   /** True if values grow while they are used. Each new value then makes the cache measure all others again. */
   readonly grows?: boolean;
-  /**
-   * Frees the part of a value that can easily be read again, and returns the freed bytes. A full cache with `grows` reduces values before
-   * it evicts one. It begins with the least recently used value.
-   */
+  /** Frees what can easily be read again, and returns the freed bytes. A full cache that `grows` reduces values before it evicts one. */
   readonly reduce?: (value: Value) => number;
 }
 

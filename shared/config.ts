@@ -34,10 +34,7 @@ const settings = {
   CONSOLE_SECRET_PARAMETER: z.optional(z.string().check(z.minLength(1))),
   /** Scopes that the console requests in addition to `openid`, separated by blanks. */
   CONSOLE_SCOPE: z.optional(z.string()),
-  /**
-   * The prefix of API Gateway's API keys, which limit the requests of companies. A hash of the company's id gives the rest of the key, so
-   * several companies may share one key.
-   */
+  /** The prefix of API Gateway's API keys, which limit requests. A hash of the company's id follows, so companies may share a key. */
   THROTTLE_KEY_PREFIX: z.string().check(z.minLength(1)),
   /** The id of the Cognito user pool that creates invited users. It is not set for another identity provider. */
   USER_POOL_ID: z.optional(z.string().check(z.minLength(1))),

@@ -18,10 +18,7 @@ export const msUntilDeadline = (): number | undefined => current.getStore()?.rem
 /** Node.js would run a timer with a longer delay at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/**
- * Stops `work` at the deadline: running requests to DynamoDB are aborted and no further one begins. Requests that still run when `work`
- * settles are aborted too, because they would continue after the response.
- */
+/** Aborts running requests to DynamoDB at the deadline and when `work` settles, because they would continue after the response. */
 export async function stoppedAt<T>(remainingMs: () => number, work: () => Promise<T>): Promise<T> {
   const outer = current.getStore()?.signal;
   const own = new AbortController();
@@ -48,18 +45,13 @@ export function isStopped(): boolean {
   return deadline?.signal !== undefined && (deadline.signal.aborted || deadline.remainingMs() <= 0);
 }
 
-/**
- * Returns the signal that stops the current work, or undefined if nothing stops it. Throws DeadlinePassed if the work was already stopped.
- */
+/** Returns the signal that stops the current work, if there is one. Throws DeadlinePassed if the work was already stopped. */
 export function stopSignal(): AbortSignal | undefined {
   if (isStopped()) throw new DeadlinePassed("no time is left for another call of the table");
   return current.getStore()?.signal;
 }
 
-/**
- * The milliseconds until a streamed response must begin. After this deadline, only `requireTime` throws. Calls to DynamoDB continue,
- * because the rest of the response needs them.
- */
+/** The milliseconds until a streamed response must begin. Only `requireTime` checks them, because the rest needs DynamoDB, too. */
 const firstByte = new AsyncLocalStorage<() => number>();
 
 /** `requireTime` throws in `work` after the deadline. Computing that continues after `work` has settled has no deadline. */

@@ -6,10 +6,7 @@ import type { Timestamp } from "#shared/schema.ts";
 // `z.regexes` would add all patterns of zod to each bundle (6 KB).
 const [day, time] = [z.iso.date(), z.iso.time()].map(({ def }) => def.pattern?.source.slice(1, -1));
 
-/**
- * A time in ISO 8601. Seconds and the colon of an offset are optional. A time without an offset is UTC. Days that do not exist, the hour 24
- * and leap seconds are rejected.
- */
+/** ISO 8601, with optional seconds, colon of the offset, and offset (UTC). Impossible days, the hour 24 and leap seconds are rejected. */
 export const IsoTime = z
   .string()
   .check(

@@ -18,10 +18,7 @@ const inexact = new WeakMap<object, Map<string, string>>();
 
 const Source = z.object({ source: z.string() });
 
-/**
- * Parses JSON. The parsed number does not show how it was written, so this function notes the text of each integer beyond 2^53 - 1.
- * `exactNumbers` then rejects these integers. A number of this size with a fraction or an exponent is accepted.
- */
+/** Parses JSON. Notes the text of each integer beyond 2^53 - 1, which the parsed number does not show. `exactNumbers` rejects them. */
 export function readJson(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   return JSON.parse(text, function (this: object, ...[key, value, context]: readonly unknown[]) {
@@ -39,10 +36,7 @@ interface Entry {
   readonly source?: string | undefined;
 }
 
-/**
- * Makes a check of all numbers in an object, for objects of limited size and depth. The parameter `found` of an issue is the number, or its
- * text if the number is inexact.
- */
+/** Checks all numbers in an object of limited size. The parameter `found` of an issue is the number, or the text of an inexact one. */
 const numbers = (faultOf: (value: number, isInexact: boolean) => string | undefined) =>
   z.check<Record<string, unknown>>(({ value: object, issues }) => {
     const entries: Entry[] = [{ value: object, path: [] }];

@@ -1,7 +1,4 @@
-/**
- * The limits of the service. The name of a duration ends with its unit. Import this file as a namespace, so that bundles contain only the
- * limits that they use.
- */
+/** The limits of the service. Import this file as a namespace, so that bundles contain only the limits that they use. */
 
 export const bodyBytes = 1_000_000;
 export const name = 255;
@@ -103,10 +100,7 @@ export const readerMs = 10_000;
 /** Rows and bytes of a CSV file that is imported within one request. A larger file needs an import job. */
 export const importRows = 10_000;
 export const importBytes = 4_000_000;
-/**
- * Prospects that an import within one request may change. Each change needs a transaction, and the request must end within 29 seconds (API
- * Gateway's limit).
- */
+/** Prospects that an import within one request may change, each in a transaction. API Gateway waits at most 29 seconds. */
 export const importUpdates = 1_000;
 /** Prospects and blocks of 128 ids that an import within one request reads to match its rows, in about a second. */
 export const importMatchProspects = 10_000;
@@ -186,10 +180,7 @@ export const doubleTriggerMs = 10_000;
 export const delayMinutesMax = 43_200;
 /** Bytes of a debounced body. Many receivers accept at most a megabyte. An event that does not fit goes into another delivery. */
 export const windowBodyBytes = 1_000_000;
-/**
- * Maximum number of deliveries of one event that the publisher writes itself. If there are more, the deliverer creates them, so that one
- * company does not delay the stream.
- */
+/** Deliveries of one event that the publisher writes itself. The deliverer creates more, so that one company does not delay the stream. */
 export const directMatches = 100;
 /** The same maximum for all events of one company in a batch of stream records. */
 export const directMatchesTogether = 200;

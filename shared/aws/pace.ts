@@ -1,7 +1,4 @@
-/**
- * Sends many entries in batches to DynamoDB or SQS, until every entry is processed. The SDK repeats a failed call, but not the unprocessed
- * entries of a successful one.
- */
+/** Sends batches to DynamoDB or SQS until every entry is processed. The SDK repeats only failed calls, not unprocessed entries. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { msUntilDeadline } from "#shared/deadline.ts";
 

@@ -103,10 +103,7 @@ export interface JobMessage extends JobId {
   readonly kind: "import" | "export" | "bulk";
 }
 
-/**
- * Parses a message about one job to a list with this job. It is a list, because S3 sends messages to the import queue that name several
- * jobs or none.
- */
+/** Returns a list with the job, because messages of S3 to the import queue name several jobs or none. */
 export const oneJob = (kind: JobMessage["kind"]) =>
   z.pipe(
     z.object({ kind: z.literal(kind), companyId: Id, id: Id }),

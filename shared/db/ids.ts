@@ -13,10 +13,7 @@ export interface Ids {
   nextAddress(companyId: number): Promise<number>;
   /** Reserves new blocks and returns `count` of their ids in ascending order. */
   takeProspects(companyId: number, count: number): Promise<number[]>;
-  /**
-   * Reserves whole blocks for an import and returns the first of `count` consecutive ids. Readers skip the range until the completed import
-   * removes `importId` from its row.
-   */
+  /** Returns the first of `count` consecutive ids in new blocks. Readers skip the range while its row has `importId`. */
   takeForImport(kind: Kind, companyId: number, count: number, importId: string): Promise<number>;
   /** Reserves blocks for records that are neither prospects nor addresses. Returns the first of `count` consecutive ids. */
   take(count: number): Promise<number>;

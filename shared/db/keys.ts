@@ -1,7 +1,4 @@
-/**
- * The keys of the table, with one function for each access pattern. Import this file as a namespace, so that bundles contain only the keys
- * that they use.
- */
+/** The keys of the table, one function for each access pattern. Import it as a namespace, so that bundles contain only the used keys. */
 import type { JobMessage } from "#shared/aws/sqs.ts";
 
 export interface Key {
@@ -47,10 +44,7 @@ export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" 
 export const keyRing = (id: string): Key => ({ pk: `K#${id}`, sk: "KEYS" });
 /** A session of the console. `digest` is the SHA-256 hash of the session's id. The table does not contain the id itself. */
 export const session = (digest: string): Key => ({ pk: `SE#${digest}`, sk: "SESSION" });
-/**
- * The owner of an e-mail address (in lower case) in the whole service. An invited user becomes the owner only if no user of another company
- * has the address.
- */
+/** The owner of an e-mail address (in lower case) in the whole service: an invited user only if no user of another company has it. */
 export const email = (email: string): Key => ({ pk: `E#${email}`, sk: "EMAIL" });
 /** The user of this company with the address, even if a user of another company owns it. */
 export const companyEmail = (companyId: number, email: string): Key => ({
@@ -75,10 +69,7 @@ export const uniqueValue = (companyId: number, kind: "STATUS" | "TAG", value: st
   sk: `UNIQUE#${kind}#${value}`,
 });
 
-/**
- * The prospect that was last created with `matchBy` for a key. `digest` is the hash of the key. `userId` is undefined for all callers who
- * see every prospect.
- */
+/** The prospect last created with `matchBy` for a key with this hash. `userId` is undefined for callers who see every prospect. */
 export const matchClaim = (companyId: number, userId: number | undefined, digest: string): Key => ({
   pk: `C#${companyId}#MC#${userId ?? "all"}`,
   sk: `M#${digest}`,
@@ -119,10 +110,7 @@ export const receipt = (companyId: number, userId: number, opId: string): Key =>
   pk: `C#${companyId}#OP#${userId}`,
   sk: `O#${opId}`,
 });
-/**
- * The prospect that a user created with `clientRecordId`, an id that the client has chosen. A repeated create finds this row and makes no
- * second prospect. The row never expires.
- */
+/** The prospect that a user created with this id of the client. A repeated create finds the row, which never expires. */
 export const clientRecord = (companyId: number, userId: number, clientRecordId: string): Key => ({
   pk: `C#${companyId}#CR#${userId}`,
   sk: `R#${clientRecordId}`,
@@ -295,10 +283,7 @@ export const keyShard = "DUE#KEYS";
 export const flushRequest = (companyId: number): Key => ({ pk: `C#${companyId}#XF`, sk: "REQUEST" });
 /** The partition of the due index for requests of flushes. */
 export const flushShard = "DUE#FLUSH";
-/**
- * The partition of the due index for the paused backlog of a webhook. Deliveries about single records of bulk jobs have a separate
- * partition (`isBulk`), and are sent after all others.
- */
+/** The paused backlog of a webhook in the due index. Deliveries about single records of bulk jobs have a partition that is sent later. */
 export const pausedBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#HELD#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
 /** The partition for the throttled backlog of a webhook. It is divided like the paused backlog. */

@@ -127,10 +127,7 @@ const isStill = (error: unknown, attribute: string, until: string): boolean =>
 const lostOr = (error: unknown): unknown =>
   error instanceof ConditionFailed ? new LeaseLost("another function has acquired the lease", { cause: error }) : error;
 
-/**
- * Calls `work` if `acquire` succeeds. If `work` throws, releases the lease at once, so that a repetition of the failed work need not wait.
- * A LeaseLost from `work` is ignored.
- */
+/** If `work` throws, releases the lease at once, so that a repetition need not wait. A LeaseLost from `work` is ignored. */
 export async function whileHeld<Row>(
   source: Source,
   lease: Lease<Row>,

@@ -1,7 +1,4 @@
-/**
- * The shapes of stored rows. A shape is a numbered version of the fields that a type of row has. Reading a row in an unknown shape throws,
- * because this release would write the row back without its new fields.
- */
+/** A shape is a numbered version of a row's fields. An unknown shape is not read, because writing the row back would drop new fields. */
 import type { Item } from "#shared/db/expression.ts";
 import { NewerShape } from "#shared/errors.ts";
 

@@ -43,10 +43,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
   const asked = { TableName: tableName, ReturnConsumedCapacity: "TOTAL" } as const;
   const target = { client, tableName, pace: new Pace(TableBusy) };
 
-  /**
-   * If a response is lost, the SDK repeats the write, and its condition fails, because the first attempt has changed the item. The same
-   * `writeId` in the stored item shows that the first attempt has succeeded.
-   */
+  /** After a lost response, the SDK repeats the write, and its condition fails. `writeId` in the stored item shows the first success. */
   async function write(entry: Exclude<Write, { check: Key } | { remove: Key }>): Promise<Item | undefined> {
     const writeId = entry.when === undefined ? undefined : randomUUID();
     try {
@@ -189,10 +186,7 @@ interface BatchTarget {
 const temporary =
   /^(?:ProvisionedThroughputExceeded|RequestLimitExceeded|ThrottlingError|TransactionConflict|InternalServerError)$/;
 
-/**
- * After a lost response, the result may contain items that this call has written. The statements are PartiQL, because `BatchWriteItem`
- * accepts no conditions and a transaction costs twice as much.
- */
+/** After a lost response, the result may contain items of this call. Uses PartiQL, because `BatchWriteItem` accepts no conditions. */
 async function batchInsert<T extends Item>(
   { client, tableName, pace }: BatchTarget,
   items: readonly T[],

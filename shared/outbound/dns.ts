@@ -1,7 +1,4 @@
-/**
- * Resolves the host names of receivers with c-ares. `dns.lookup` cannot be cancelled, and occupies one of libuv's four threads while a name
- * server does not answer.
- */
+/** Resolves host names with c-ares, because `dns.lookup` cannot be cancelled and occupies one of libuv's four threads while it waits. */
 import type { LookupAddress, RecordWithTtl } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
@@ -38,10 +35,7 @@ interface Cached {
   readonly untilMs: number;
 }
 
-/**
- * Concurrent requests for one host share one look-up. At most 200 look-ups run concurrently. A company has at most 40 webhooks, so one
- * company cannot occupy all look-ups.
- */
+/** Concurrent requests for one host share a look-up. A company has fewer webhooks than `lookupsAtOnce`, so it cannot use all look-ups. */
 export function createResolver(settings: ResolverSettings = {}): Resolve {
   const { now = () => performance.now() } = settings;
   const cache = new LRUCache<string, Cached>({ max: limits.namesKept });

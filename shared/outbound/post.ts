@@ -187,10 +187,7 @@ function built<T>(build: () => T): T {
   }
 }
 
-/**
- * Passes only permitted addresses to the socket. It checks the address to which the socket connects, so DNS rebinding cannot replace a
- * checked address.
- */
+/** Checks the address to which the socket connects, so that DNS rebinding cannot replace a checked address. */
 function vettedLookup(policy: UrlPolicy, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     const refuse = (error: Error): void => callback(error, "", 4);
