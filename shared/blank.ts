@@ -2,13 +2,11 @@
 
 export const isBlank = (text: string): boolean => /^[\p{White_Space}\u200B\uFEFF]*$/u.test(text);
 
-/** The words between the blank characters. */
 export const wordsIn = (text: string): string[] => text.match(/[^\p{White_Space}\u200B\uFEFF]+/gu) ?? [];
 
 /** Replaces each run of blank characters by one space, and removes those at the ends. */
 export const singleSpaced = (text: string): string =>
   text.replace(/[\p{White_Space}\u200B\uFEFF]+/gu, " ").replace(/^ | $/g, "");
 
-/** Removes the blank characters at both ends. */
 export const trimmed = (text: string): string =>
   text.replace(/^[\p{White_Space}\u200B\uFEFF]+|[\p{White_Space}\u200B\uFEFF]+$/gu, "");

@@ -62,7 +62,6 @@ export class VersionedCache<Value> {
     for (const [key, entry] of entries) this.#entries.set(key, entry);
   }
 
-  /** The least recently used entry comes first. */
   #oldestFirst(): [key: number | string, entry: Entry<Value>][] {
     const entries: [number | string, Entry<Value>][] = [];
     this.#entries.rforEach((entry, key) => entries.push([key, entry]));

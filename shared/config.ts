@@ -46,7 +46,6 @@ const settings = {
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
   /** Maximum concurrent executions of the deliverer. The minimum is 2, because one webhook may never use all of them. */
   DELIVERY_SENDERS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(2))),
-  /** Maximum number of changes that a job writes at the same time. */
   CHANGES_AT_ONCE: z.optional(z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(1)))),
   /** Delays of deliveries, and the times between retries, are divided by this factor. It is greater than 1 only in tests. */
   TIME_SCALE: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive())),

@@ -20,7 +20,6 @@ export const appointmentsPerProspect = 500;
 export const appointmentTitle = 255;
 export const appointmentLocation = 255;
 export const appointmentNotes = 10_000;
-/** Default and maximum time range of a calendar request. */
 export const calendarDays = 31;
 export const calendarDaysMax = 366;
 export const search = 200;
@@ -145,7 +144,6 @@ export const serviceAccounts = 50;
 /** Deleted service accounts count too, because records still show them as authors. */
 export const serviceAccountsEver = 1_000;
 export const keysPerAccount = 5;
-/** The default and the maximum lifetime of an API key. */
 export const keyMs = 90 * 24 * 3_600_000;
 export const keyMsMax = 366 * 24 * 3_600_000;
 /** After a rotation, the old key may work for this time. */
@@ -176,7 +174,6 @@ export const failingMs = 5 * 24 * 3_600_000;
 export const secretOverlapMs = 24 * 3_600_000;
 /** Within this time, a second trigger of the same action for the same prospect makes no delivery. */
 export const doubleTriggerMs = 10_000;
-/** Maximum delay of a registration: 30 days. */
 export const delayMinutesMax = 43_200;
 /** Bytes of a debounced body. Many receivers accept at most a megabyte. An event that does not fit goes into another delivery. */
 export const windowBodyBytes = 1_000_000;
@@ -195,7 +192,6 @@ export const lookupsAtOnce = 200;
 export const nameKeptMs = 30_000;
 /** The time for which the DNS cache keeps the result of a failed look-up. */
 export const noNameKeptMs = 5_000;
-/** Maximum number of host names in the DNS cache. */
 export const namesKept = 1_000;
 /** An exchange consists of look-up, connection, request and response. */
 export const exchangeMs = 10_000;

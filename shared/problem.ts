@@ -66,7 +66,6 @@ export const Problem = named(
 );
 export type Problem = z.infer<typeof Problem>;
 
-/** The members of a problem that only some error codes have. */
 export type ProblemMembers = Pick<Problem, "actualCount" | "reason" | "ids" | "existingId">;
 
 /* @__PURE__ */ explain([Problem], () => ({

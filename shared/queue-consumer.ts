@@ -56,7 +56,6 @@ export function queueConsumer<S extends z.ZodMiniType>(
     return { batchItemFailures: await Promise.all(failed) };
   };
 
-  /** If `work` throws, every message of the batch counts as failed. */
   async function settled(batch: readonly Received<z.output<S>>[]): Promise<Ends> {
     try {
       return await work(batch);
@@ -66,7 +65,6 @@ export function queueConsumer<S extends z.ZodMiniType>(
   }
 }
 
-/** Makes a function that calls `work` for each message of a batch, for all messages at the same time. */
 export const eachAlone =
   <Message>(work: (received: Received<Message>) => Promise<unknown>) =>
   (batch: readonly Received<Message>[]): Promise<Ends> =>

@@ -36,7 +36,6 @@ export const PositiveInteger = z.pipe(
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
 );
 
-/** A number above the maximum is replaced by the maximum. */
 export const PageSize = z.pipe(
   digits("must be a positive integer"),
   z.pipe(

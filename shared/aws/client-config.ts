@@ -23,7 +23,6 @@ export interface ClientSettings {
 /** The time-outs are short: an API function must answer within 25 seconds even if an AWS service does not respond. */
 const CONNECT_MS = 1_000;
 const ANSWER_MS = 3_000;
-/** Maximum number of attempts for one call of an AWS service. */
 export const ATTEMPTS = 3;
 
 /** Maximum number of connections of one client. A connection stays open between requests. */

@@ -73,7 +73,6 @@ export async function resendInvitation({ id, client }: UserPool, email: string):
   await client.send(new AdminCreateUserCommand({ UserPoolId: id, Username: email, MessageAction: "RESEND" }));
 }
 
-/** Does nothing if the pool has no such user. */
 export async function removePoolUser({ id, client }: UserPool, email: string): Promise<void> {
   try {
     await client.send(new AdminDeleteUserCommand({ UserPoolId: id, Username: email }));
@@ -104,7 +103,6 @@ export async function signInByPassword(
   return AuthenticationResult?.AccessToken;
 }
 
-/** Returns an access token, or undefined if the pool returns none. */
 export async function signInByRefreshToken(
   client: CognitoIdentityProviderClient,
   { clientId, refreshToken }: { readonly clientId: string; readonly refreshToken: string },

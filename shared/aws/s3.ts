@@ -100,7 +100,6 @@ export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PA
       return s3.send(new GetObjectCommand({ Bucket, Key: key, IfMatch: etag, ...Range }));
     });
 
-  /** Returns the headers of a GET without reading the body. */
   async function opened(Key: string): Promise<Pick<GetObjectCommandOutput, "ContentLength" | "ETag">> {
     const { Body, ...headers } = await call((s3, Bucket) => s3.send(new GetObjectCommand({ Bucket, Key })));
     await Body?.transformToWebStream().cancel();
@@ -155,7 +154,6 @@ export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PA
   };
 }
 
-/** Undefined if the call throws FileGone. */
 async function unlessGone<T>(send: () => Promise<T>): Promise<T | undefined> {
   try {
     return await send();

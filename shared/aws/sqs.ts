@@ -30,7 +30,6 @@ export const messageGroup = ({ companyId, isBulk }: Grouped): string =>
   isBulk === true ? `${companyId}-bulk` : String(companyId);
 
 export interface Queued<Message extends Grouped = Grouped> {
-  /** The message, which is sent as JSON. */
   readonly message: Message;
   /** More than 900 seconds count as 900, the maximum of SQS. The consumer then sends a new message for the rest of the delay. */
   readonly delaySeconds: number;
@@ -98,7 +97,6 @@ export interface JobId {
   readonly id: number;
 }
 
-/** Names a job, whose state is in the table. */
 export interface JobMessage extends JobId {
   readonly kind: "import" | "export" | "bulk";
 }

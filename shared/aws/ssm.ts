@@ -3,7 +3,6 @@ import { GetParameterCommand, PutParameterCommand, SSMClient } from "@aws-sdk/cl
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
 export interface Parameters {
-  /** Throws if the parameter does not exist or has no value. */
   readonly read: (name: string) => Promise<string>;
   /** Stores the value, encrypted with the account's default key for parameters. */
   readonly write: (name: string, value: string) => Promise<void>;

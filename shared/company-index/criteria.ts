@@ -17,6 +17,7 @@ export const Zone = z.object({
   assigneeIds: ValueSet,
 });
 export type Zone = z.infer<typeof Zone>;
+/** A box that a caller chooses crosses the 180th meridian if minLng is greater than maxLng. */
 export type Box = readonly [minLng: number, minLat: number, maxLng: number, maxLat: number];
 
 interface Covered {
@@ -49,7 +50,6 @@ function smallSet(values: readonly (number | null)[]): (number | null)[] | null 
   return distinct.size > MAX_SET ? null : [...distinct];
 }
 
-/** The second box crosses the 180th meridian if its minLng is greater than its maxLng. */
 export function meetsBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
@@ -57,7 +57,6 @@ export function meetsBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Box
   return minLng <= maxLng ? west <= maxLng && east >= minLng : east >= minLng || west <= maxLng;
 }
 
-/** The second box crosses the 180th meridian if its minLng is greater than its maxLng. */
 export function withinBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Box): boolean {
   if (box === null) return false;
   const [west, south, east, north] = box;
@@ -126,7 +125,7 @@ export interface LatLng {
 
 /** The filters of a request, and what the caller may see. A row must pass every filter. An undefined filter passes every row. */
 export interface Criteria {
-  /** The edges are part of the box. The box crosses the 180th meridian if minLng is greater than maxLng. */
+  /** The edges are part of the box. */
   readonly box?: Box | undefined;
   /** Milliseconds since 1970. `createdFrom` and `createdTo` are included in the range. */
   readonly createdFrom?: number | undefined;
@@ -140,7 +139,6 @@ export interface Criteria {
   readonly cities?: ReadonlySet<string> | undefined;
   /** Contains each source id that passes, in upper and lower case as it is stored. */
   readonly sourceIds?: Pick<ReadonlySet<string>, "has"> | undefined;
-  /** A row must be inside each of these areas. */
   readonly areas?: readonly Area[] | undefined;
   /** If set, rows are sorted by their distance from this point. Set `onMap` too, because rows without coordinates have no distance. */
   readonly near?: LatLng | undefined;

@@ -15,7 +15,6 @@ import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** All unflushed entries and the head. One Query reads both. */
 export interface Unflushed {
   readonly head: Head;
   /** Sum of the weights of the entries (see `weightOf`). */
@@ -128,7 +127,6 @@ export const DeltaItem = z.object({
   note: z.optional(z.string()),
   /** The source id, as `marked` writes it. If the text is in a separate row, the source id is too. */
   source: z.optional(z.string()),
-  /** Number of appointments of the prospect. Undefined if it has none. */
   appointments: z.optional(z.int()),
   /** The upcoming appointments (see `Ahead`) as JSON text. Undefined if there was none. */
   ahead: z.optional(z.string()),
@@ -138,7 +136,6 @@ export const DeltaItem = z.object({
   updated: z.optional(z.int()),
   /** 1 if the change restores a deleted prospect. */
   restored: z.optional(z.int()),
-  /** The appointment that the same transaction has written. */
   appointment: z.optional(
     z.object({
       id: z.int(),
@@ -227,7 +224,6 @@ interface LongText {
   readonly text: string;
   /** The digits of a prospect's phone numbers. Undefined for a note. */
   readonly phoneDigits?: string;
-  /** Undefined for a note. */
   readonly sourceId?: string | null;
 }
 

@@ -196,7 +196,6 @@ export function writeDegrees(into: ByteWriter, values: readonly (number | null)[
   }
 }
 
-/** A row without a coordinate has NaN. */
 export function readDegrees(from: ByteReader, count: number): Float64Array {
   const values = readNumbers(from, count);
   for (let i = 0; i < count; i++) values[i] = doubleAt(values, i) / SCALE;

@@ -32,7 +32,6 @@ export const identityOf = ({ kind, prospectId, record }: Fact): string => `${kin
 /** The facts of an import. Its prospects have one creation time. In each bitmap, bit i belongs to the prospect with the id `first` + i. */
 export interface ImportedFacts {
   readonly userId: number;
-  /** Milliseconds since 1970. */
   readonly at: number;
   readonly first: number;
   readonly created: Uint8Array;

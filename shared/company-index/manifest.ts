@@ -133,7 +133,6 @@ export const restartOfLog = (companyId: number): Write => ({
   change: { set: { type: HEAD_TYPE, logId: randomBytes(6).toString("base64url") } },
 });
 
-/** The condition that the head has not changed (optimistic lock). */
 export const isUnmoved = ({ version }: Head): Condition =>
   version === 0 ? missing("version") : equals("version", version);
 

@@ -19,7 +19,6 @@ export interface IndexRow {
   readonly lat: number | null;
   readonly lng: number | null;
   readonly sourceId: string | null;
-  /** Number of appointments. */
   readonly appointments: number;
   readonly ahead: readonly Ahead[];
   /** All searchable text except notes, in the form of `searchable` and with one field per line. */

@@ -11,7 +11,6 @@ export const loggedFacts = (companyId: number, version: number, part: number): K
   pk: logPartition(companyId),
   sk: `A#${padded(version)}#${String(part).padStart(3, "0")}`,
 });
-/** The state row: it says which facts the sums of days contain. */
 export const factState = (companyId: number): Key => ({ pk: logPartition(companyId), sk: "STATE" });
 
 export const allDays = (companyId: number): { pk: string } => ({ pk: dayPartition(companyId) });
@@ -27,7 +26,6 @@ export const daySum = (companyId: number, day: string, part: number): Key => ({
   pk: dayPartition(companyId),
   sk: `S#${day}#${String(part).padStart(3, "0")}`,
 });
-/** The facts of the days from `first` to `last`, both included. */
 export const dayFacts = (companyId: number, first: string, last: string) => ({
   pk: dayPartition(companyId),
   from: `F#${first}`,

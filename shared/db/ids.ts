@@ -7,9 +7,8 @@ import type { Table } from "#shared/db/table.ts";
 export interface Ids {
   /** Returns an id for a record that is neither a prospect nor an address. */
   next(): Promise<number>;
-  /** Returns an id for a prospect. All ids of its block of 128 are for prospects of this company. */
+  /** Returns an id for a prospect. All ids of its block of 128 are for prospects of this company, as for addresses with `nextAddress`. */
   nextProspect(companyId: number): Promise<number>;
-  /** Returns an id for an address. All ids of its block of 128 are for addresses of this company. */
   nextAddress(companyId: number): Promise<number>;
   /** Reserves new blocks and returns `count` of their ids in ascending order. */
   takeProspects(companyId: number, count: number): Promise<number[]>;

@@ -105,7 +105,6 @@ export const requestPart = (companyId: number, userId: number, digest: string, p
   sk: `P#${digest}#${String(part).padStart(4, "0")}`,
 });
 
-/** The receipt of an operation of a device. It shows that the operation was applied. */
 export const receipt = (companyId: number, userId: number, opId: string): Key => ({
   pk: `C#${companyId}#OP#${userId}`,
   sk: `O#${opId}`,
@@ -116,7 +115,6 @@ export const clientRecord = (companyId: number, userId: number, clientRecordId: 
   sk: `R#${clientRecordId}`,
 });
 
-/** The same as `prospectRanges`, for addresses. */
 export const addressRanges = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#AR` });
 export const addressRange = (companyId: number, from: number): Key => ({
   pk: `C#${companyId}#AR`,
@@ -147,7 +145,6 @@ export const bulkJobEntry = (companyId: number, createdAt: string, id: number): 
   pk: `C#${companyId}#JL`,
   sk: `J#${createdAt}#${padded(id)}`,
 });
-/** The ids of the running job, and of the waiting and paused jobs. */
 export const bulkQueue = (companyId: number): Key => ({ pk: `C#${companyId}#JQ`, sk: "QUEUE" });
 
 const jobKinds: Readonly<Record<string, JobMessage["kind"]>> = { M: "import", E: "export", J: "bulk" };
@@ -209,7 +206,6 @@ export const noteDelta = (companyId: number, prospectId: number, noteId: number,
 /** The long text of an unflushed entry, with the same sort key. */
 export const deltaText = (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk });
 export const deltaTexts = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` });
-/** The part manifests of a company. Each lists the segments of one part. */
 export const partManifests = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` });
 export const partManifest = (companyId: number, partId: string): Key => ({ pk: `C#${companyId}#XM`, sk: partId });
 export const indexItem = (companyId: number, owner: string, piece: string, number: number): Key => ({
@@ -281,7 +277,6 @@ export const jobShard = "DUE#JOBS";
 export const keyShard = "DUE#KEYS";
 /** The row that requests a flush of the company index at a later time (shared/company-index/write/flush-stream.ts). */
 export const flushRequest = (companyId: number): Key => ({ pk: `C#${companyId}#XF`, sk: "REQUEST" });
-/** The partition of the due index for requests of flushes. */
 export const flushShard = "DUE#FLUSH";
 /** The paused backlog of a webhook in the due index. Deliveries about single records of bulk jobs have a partition that is sent later. */
 export const pausedBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>

@@ -182,7 +182,6 @@ interface BatchTarget {
   readonly pace: Pace;
 }
 
-/** The codes of errors after which a retry can help. */
 const temporary =
   /^(?:ProvisionedThroughputExceeded|RequestLimitExceeded|ThrottlingError|TransactionConflict|InternalServerError)$/;
 

@@ -88,7 +88,6 @@ export const expectedKeys = {
 } as const;
 
 export const replayKeys = {
-  /** The current or last replay of a webhook. */
   replay: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#REPLAY`, sk: "REPLAY" }),
   replayAt: ({ pk }: Key): { companyId: number; webhookId: number } | undefined => {
     const [, companyId, webhookId] = /^C#(\d+)#D#(\d+)#REPLAY$/.exec(pk) ?? [];

@@ -12,7 +12,6 @@ import { LookupFailed, type Resolve } from "#shared/outbound/dns.ts";
 import { addressesFault, parseTarget, resolverFor } from "#shared/outbound/public-url.ts";
 
 export interface Exchange {
-  /** Null if there was no answer. */
   readonly status: number | null;
   readonly error: string | null;
   readonly answer: string;

@@ -35,7 +35,6 @@ const deniedRanges = denied.map(([prefix, name]) => ({ range: ipaddr.parseCIDR(p
 /** The only IPv6 range for public use. */
 const GLOBAL_V6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/** Undefined if the address is permitted. */
 function addressFault(address: string, policy: UrlPolicy): string | undefined {
   const bare = at(address.replace(/^\[|\]$/g, "").split("%"), 0);
   if (!ipaddr.isValid(bare)) return `${address} is no address`;
@@ -56,7 +55,6 @@ export const addressesFault = (addresses: readonly LookupAddress[], policy: UrlP
 /** Names reserved for private networks (RFC 6761, RFC 6762 and ICANN's `.internal`). */
 const privateName = /(?:^|\.)(localhost|local|internal)$/;
 
-/** Undefined if the name is permitted. */
 function nameFault(host: string, policy: UrlPolicy): string | undefined {
   const [, ending] = policy === "local" ? [] : (privateName.exec(host) ?? []);
   if (ending === undefined) return undefined;
@@ -88,7 +86,6 @@ export async function assertTarget(
   if (fault !== undefined) throw targetError(`must name a public receiver: ${fault}`);
 }
 
-/** Returns the host without the brackets of an IPv6 address and without a trailing dot. */
 const hostOf = ({ hostname }: URL): string => withoutTrailingDot(hostname.replace(/^\[|\]$/g, ""));
 
 const targetError = (message: string): ApiError =>

@@ -59,7 +59,6 @@ export async function cancel({ table, clock }: EventContext, deliveries: readonl
   return [];
 }
 
-/** Maximum number of writes in one transaction of DynamoDB. */
 const TRANSACTION_WRITES = 100;
 
 /** Makes the updates, up to 100 in one transaction. Returns those whose conditions have failed. */

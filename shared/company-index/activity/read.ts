@@ -150,8 +150,7 @@ async function countOlder(
       }
     }
   }
-  // The last change of each day that is left in `changed` is not visible yet: the rows of a transaction may become visible one after the
-  // other.
+  // A day that is left in `changed` has rows that are not visible yet: those of a transaction may become visible one after the other.
   return changed.size === 0;
 }
 

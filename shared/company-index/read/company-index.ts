@@ -48,7 +48,6 @@ export interface Found<Names> {
   readonly names: Names;
   readonly criteria: Criteria;
   readonly matches: Matches;
-  /** Undefined if the options contain no `notesOf`. */
   readonly notes: LiveNotes | undefined;
 }
 

@@ -223,7 +223,6 @@ async function loadAll(table: Reads, companyId: number, loads: Iterable<Load>): 
 async function loadBatch(table: Reads, companyId: number, loads: readonly Load[]): Promise<void> {
   const pieces = loads.map(({ piece }) => piece);
   const bytes = await readPieces(table, companyId, pieces);
-  // The main columns of a segment must be in memory before its other columns.
   for (const [i, { piece, keep }] of loads.entries()) {
     keep(at(bytes, i), `${piece.name} of ${piece.owner} of company ${companyId}`);
     bytes[i] = new Uint8Array();

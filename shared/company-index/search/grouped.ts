@@ -28,7 +28,6 @@ export function groupedBy(items: Uint32Array, count: number, groupOf: (index: nu
   return { starts, items: sorted };
 }
 
-/** Returns the numbers from 0 to `count` - 1. */
 export function numbersTo(count: number): Uint32Array {
   const numbers = new Uint32Array(count);
   for (let i = 0; i < count; i++) numbers[i] = i;

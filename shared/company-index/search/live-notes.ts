@@ -12,7 +12,6 @@ export interface LiveNotes {
 
 export type NotesOf = (view: IndexView, matches: Matches) => LiveNotes;
 
-/** Yields each matching prospect, in no particular order. */
 function* refsOf({ segments, unflushed }: Matches): Generator<Versioned> {
   for (const { inView, rows } of segments) {
     const { ids, versions } = inView.segment.main;

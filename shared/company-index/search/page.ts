@@ -76,7 +76,6 @@ class FirstRefs {
   readonly #ids: Float64Array;
   readonly #versions: Float64Array;
   #size = 0;
-  /** Rows with a lower rank are rejected. */
   #least = Number.NEGATIVE_INFINITY;
 
   constructor(wanted: number, offered: number) {
@@ -119,7 +118,6 @@ class FirstRefs {
     this.#size++;
   }
 
-  /** Returns the rows after the first `offset` ones, the highest rank first. */
   from(offset: number): Ranked[] {
     this.#keepWanted();
     this.#part(offset);

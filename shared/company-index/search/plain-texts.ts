@@ -31,7 +31,6 @@ export class PlainTexts {
   }
 }
 
-/** Maximum number of words in a bit mask. */
 export const WORDS_IN_MASK = 32;
 
 /** Searches several words in one pass over the bytes. A word has one or more patterns, of which a text must contain one. */

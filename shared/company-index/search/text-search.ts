@@ -136,7 +136,6 @@ function finderOf(words: readonly SearchWord[]): Finder {
 
 /** Collects the words that are found in each row of a segment or in its notes. */
 class RowHits {
-  /** The rows with all words. */
   readonly rows: RowSet;
   readonly #count: number;
   readonly #all: number;

@@ -26,7 +26,6 @@ export class Words {
   /** The position in `#texts` of the first text of each word with several texts, and then of the texts of all other words. */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
-  /** Number of words in each part of the trigram filter. */
   readonly #wordsOfPart: number;
   /** The letter sequences of the words that occur in only one text. Undefined in the second index itself. */
   readonly #spans: Words | undefined;

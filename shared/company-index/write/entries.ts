@@ -11,7 +11,6 @@ const TEXT_BYTES = 256;
 /** The data that only the change log and activity reports need. */
 export interface ProspectDeltaOptions {
   readonly fact?: FactFields | undefined;
-  /** True if the change restores a deleted prospect. */
   readonly isRestored?: boolean;
   readonly appointment?: WrittenAppointment | undefined;
 }
@@ -62,7 +61,6 @@ const loggedAppointment = ({ id, version, isDeleted, holders }: WrittenAppointme
   ...{ id, version, isDeleted, holders },
 });
 
-/** The data that only the change log and activity reports need. */
 export interface NoteDeltaOptions {
   /** Who has added the note, and when. Undefined if an existing note was changed. */
   readonly fact?: FactFields | undefined;

@@ -13,7 +13,6 @@ import type { Table } from "#shared/db/table.ts";
 import { conditionHolds, failedAt } from "#shared/errors.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
-/** The `type` of a row that requests a flush of a company at a later time. */
 const FLUSH_REQUEST_TYPE = "flushRequest";
 
 export const flushTypes = [DELTA_TYPE, FLUSH_REQUEST_TYPE] as const;

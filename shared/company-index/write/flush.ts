@@ -40,7 +40,6 @@ export interface Flushed {
   readonly youngUntil: number;
 }
 
-/** The index of one company. */
 interface Place extends IndexContext {
   readonly companyId: number;
 }

@@ -30,7 +30,7 @@ export interface PartToMerge {
   readonly looseNotes: readonly NoteText[];
 }
 
-/** Makes a part that is not stored usable for a merge. */
+/** Makes a part usable for a merge before the part is stored. */
 export function inMemory({ rows, prospects, notes, looseNotes }: NewPart, age: number): PartToMerge {
   const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
   return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };

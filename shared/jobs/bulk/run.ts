@@ -70,8 +70,7 @@ async function work(
       return false;
     }
     const { results, isAllowed } = await handleChunk(context, job, await readMembers(done));
-    // The failure is saved in one write with the counts. If this invocation is interrupted, the next one ends the job, which must not
-    // continue after unprocessed records.
+    // Saved in one write with the counts, so that after an interruption, the next invocation ends the job and does not continue.
     const lost = { failure: "The user who began the job may no longer do this." };
     await storeChunk(context, job, results, isAllowed ? { runs: 0 } : { runs: 0, ...lost });
   }

@@ -29,7 +29,6 @@ const headers: FileHeaders = {
   contentDisposition: 'attachment; filename="prospects.csv"',
 };
 
-/** `partBytes` is smaller in tests. */
 export const exportJob = (partBytes = PART_BYTES): JobKind<StoredExport> => ({
   name: "export",
   schema: StoredExport,

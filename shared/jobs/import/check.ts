@@ -105,7 +105,6 @@ async function fileEncoding(context: ImportContext, job: ImportWork): Promise<En
   return encoding;
 }
 
-/** Returns undefined if the import only creates prospects. */
 async function fileMatching(
   context: ImportContext,
   job: ImportWork,
@@ -136,7 +135,6 @@ export async function showColumns(context: ImportContext, job: ImportWork): Prom
   await job.save({ columns, ignoredColumns: [...new Set(columns.map(({ header }) => shortened(header)))] });
 }
 
-/** The results of the check for the rows up to `row`. */
 interface Found extends Pick<Progress, "done" | "row" | "updated"> {
   readonly warnings: number;
   readonly ignoredColumns: readonly string[];

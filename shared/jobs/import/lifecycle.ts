@@ -93,7 +93,6 @@ export const failUnlessCompleted = ({ table, clock }: Source, stored: StoredImpo
     return current.state === "completed";
   });
 
-/** Deletes the rows of a failed import, and removes it from the due index. */
 export async function clearFailed({ table }: Pick<Source, "table">, stored: StoredImport): Promise<void> {
   await clear(table, stored);
   const change = { remove: notDue };

@@ -54,7 +54,6 @@ const Counts = z.object({ prospect: z.int(), address: z.int(), note: z.int(), ch
 export type Counts = z.infer<typeof Counts>;
 export const none: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
 
-/** The checkpoint of an import. */
 const Progress = z.object({
   /** The steps `check` and `write` read the whole file. */
   step: z.enum(["check", "write", "publish"]),
@@ -139,7 +138,6 @@ export const StoredImport = z.object({
 });
 export type StoredImport = z.infer<typeof StoredImport>;
 
-/** Returns the row of an import that has not read its file. */
 export function newImport(
   caller: Caller,
   id: number,

@@ -236,7 +236,6 @@ export async function importRows(
   return true;
 }
 
-/** Merges the sorted chunks of index rows, and stores them in the company index. */
 async function publishRows(context: ImportContext, job: ImportWork, commit: Commit): Promise<void> {
   const { companyId, id, createdBy, total, first, progress } = job.stored;
   if (total === undefined || first === undefined) throw new Error("rows cannot be published before they are counted");

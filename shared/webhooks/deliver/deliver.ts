@@ -79,8 +79,7 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
     if (!isWanted(delivery)) return "unwanted";
     return Date.parse(delivery.dueAt) > context.clock.now() ? "later" : "due";
   });
-  // `over` has messages of attempts that are already recorded. If such a message is repeated, the sender that recorded the attempt may have
-  // been killed before it queued the next one.
+  // `over`: attempts that are already recorded. If a message is repeated, its sender may have been killed before it queued the next one.
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
@@ -159,7 +158,6 @@ export const RECHECK_MS = 20;
 interface Sending {
   readonly context: EventContext;
   readonly webhook: StoredWebhook;
-  /** True if the deliveries send events of single records that a bulk job has changed. */
   readonly isBulk: true | undefined;
 }
 
@@ -224,8 +222,7 @@ async function retryOrRefuse(
     return left;
   }
   const dueAt = iso(context.clock.now() + SOON_MS);
-  // Deliveries that are already in the throttled backlog need no message. They need the mark in the limiter's row, which a killed sender
-  // may not have set.
+  // Deliveries in the throttled backlog need no message, but the mark in the limiter's row, which a killed sender may not have set.
   const inBacklog = deliveries.filter(({ companyId, webhookId, dueShard }) =>
     keys.isThrottledBacklog(companyId, webhookId, dueShard),
   );

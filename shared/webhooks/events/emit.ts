@@ -46,8 +46,7 @@ async function createDeliveries(
   );
   const deliveries = [...byId.values()];
   const expected = deliveries.map((delivery) => ({ ...delivery, eventId: entry ?? delivery.eventId }));
-  // The list of expected deliveries comes first, so that reconciliation notices a delivery that is never written. An entry for a debounce
-  // window is written when the window opens.
+  // The list of expected deliveries comes first, so that reconciliation notices a delivery that is never written.
   await allEnded(expectedWrites(expected).map((write) => table.write(write)));
   const existing = await table.insert(deliveries.map((delivery) => ({ ...deliveryItem(delivery), id: delivery.id })));
   if (existing.length === 0) return deliveries;

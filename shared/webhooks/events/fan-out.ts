@@ -45,9 +45,7 @@ export const StoredFanOut = z.object({
   eventId: z.string(),
   /** The time of the first event. */
   createdAt: Timestamp,
-  /** Number of matches of all events. */
   count: z.int(),
-  /** The compressed events with their matches. */
   events: Bytes,
   dueShard: z.string(),
   dueAt: Timestamp,
@@ -62,7 +60,6 @@ export const StoredProgress = z.object({
   until: z.optional(Timestamp),
   /** The sort key of the fan-out whose deliveries are being created. */
   fanOut: z.optional(z.string()),
-  /** Number of deliveries that have been created for this fan-out. */
   made: z._default(z.int(), 0),
   movedAt: z.optional(Timestamp),
 });
@@ -170,8 +167,7 @@ export function expand(context: EventContext, { companyId, isBulk }: FanOutMessa
     const isLeft = await makeDeliveries(context, lane, held);
     if (isLeft) await held.release(clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
     else await held.end();
-    // If a fan-out was added while this function held the lease, the message of the fan-out has done nothing. This function therefore looks
-    // for such a fan-out after the release.
+    // The message of a fan-out that was added under this lease has done nothing, so look for a fan-out after the release.
     if (!isLeft && (await oldestFanOut(table, lane)) === undefined) return;
     await queue.send([{ message: fanOutMessage(lane), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
   });

@@ -30,7 +30,7 @@ import {
   type ProspectEvent,
 } from "#shared/webhooks/catalogue.ts";
 
-/** The attribute with the time at which the row was copied from a backup. The copy makes no event, because no user has changed the record. */
+/** The attribute with the time at which the row was copied from a backup. The copy makes no event: no user has changed the record. */
 export const COPIED_FROM_BACKUP_AT = "copiedFromBackupAt";
 
 /** `before` is undefined for a new row, `after` for a deleted row. */

@@ -95,12 +95,10 @@ const BULK_SHARE = 0.5;
 export const slotLimit = (senders: number, slow: boolean, isBulk?: true): number =>
   Math.max(1, Math.floor(senders * (slow ? SLOW_SHARE : QUICK_SHARE) * (isBulk ? BULK_SHARE : 1)));
 
-/** A receiver that answers within this many milliseconds is quick. */
 const QUICK_MS = 1_000;
 /** If all slots were taken less than this many milliseconds ago, a quick receiver will probably free one soon. */
 const YOUNG_MS = 5_000;
 
-/** Number of successive failures that opens the circuit breaker. */
 export const BREAKER_FAILURES = 5;
 /** The circuit breaker stays open for 10 s, then 20 s, 40 s and so on, up to 5 min. It therefore delays a due delivery by at most 5 min. */
 const OPEN_MS = 10_000;

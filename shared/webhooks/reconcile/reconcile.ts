@@ -58,8 +58,7 @@ export async function reconcile(
 
 async function reconcileOnce({ table, clock }: ReadContext, companyId: number): Promise<Reconciliation> {
   const now = clock.now();
-  // The list of expected deliveries is read before the deliveries. Otherwise, a delivery that is created between the two reads would look
-  // lost.
+  // Read before the deliveries: a delivery that is created between the two reads would otherwise look lost.
   const expected = await readExpected(table, companyId, now);
   const { expanding, faults: fanOutFaults } = await readFanOuts(table, companyId, now);
   const webhooks = new Map((await readWebhooks(table, companyId)).map((rows) => [rows.webhook.id, rows]));
