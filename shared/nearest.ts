@@ -7,10 +7,8 @@ const MOST_NAMES = 500;
 const MOST_LETTERS = 64;
 
 /**
- * Returns the first of the most similar names, without regard to case, or undefined if none is similar.
- *
- * @param farthest maximum number of characters to insert, remove or replace. The default is a third of the name's length, but at most 3,
- * and 0 for a name of one character.
+ * Returns the first of the most similar names, or undefined. `farthest` is the maximum number of characters to insert, remove or replace.
+ * Its default is a third of the length, at most 3, and 0 for a name of one character.
  */
 export function nearestOf(name: string, known: Iterable<string>, farthest?: number): string | undefined {
   const given = folded(name.slice(0, MOST_LETTERS));

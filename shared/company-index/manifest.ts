@@ -1,7 +1,4 @@
-/**
- * The part manifests and the head of a company index. Parts and their manifests never change, as in an LSM tree: flushes, merges, imports
- * and rebuilds only add parts and replace them.
- */
+/** The part manifests and the head of a company index. As in an LSM tree, parts never change: they are only added and replaced. */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
 

@@ -189,10 +189,7 @@ export const deletedTerritory = (companyId: number, id: number): Key => ({
   sk: `T#${padded(id)}`,
 });
 
-/**
- * The unflushed entries and the head of the company index. One Query reads the head last. If a flush moves an entry during the Query, the
- * new head lists the part that contains the entry.
- */
+/** The delta entries and the head. A Query reads the head last, so the head lists the part of an entry that a flush has just moved. */
 export const index = (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) });
 export const indexHead = (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" });
 export const prospectDelta = (companyId: number, id: number, version: number): Key => ({

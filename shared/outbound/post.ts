@@ -1,7 +1,4 @@
-/**
- * Sends one POST to a receiver, only to addresses that the URL policy permits. One deadline limits the whole exchange. Redirects are not
- * followed, and only the beginning of the answer is read.
- */
+/** Sends one POST to an address that the URL policy permits. Follows no redirect, and reads only the beginning of the answer. */
 import { Agent as HttpAgent, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import type { LookupFunction, Socket } from "node:net";

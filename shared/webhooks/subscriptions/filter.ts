@@ -1,14 +1,10 @@
-/** The filter of a registration. Users write filters, so a filter must never be executed as code. */
+/** The filter of a registration (filter-match.ts has the rules). Users write filters, so a filter must never be executed as code. */
 import * as z from "zod/mini";
 import { finiteNumbers, isObject } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";
 
 type Json = z.infer<ReturnType<typeof z.json>>;
 
-/**
- * A filter matches if each of its keys matches (filter-match.ts). A key is a name or a path with dots. The value of a key may be another
- * filter. A list matches if one of its values matches. Null matches only null.
- */
 export const EventFilter = z
   .custom<Record<string, Json>>(isObject, { error: "must be a JSON object", abort: true })
   .check(
