@@ -51,7 +51,7 @@ export function stopSignal(): AbortSignal | undefined {
   return current.getStore()?.signal;
 }
 
-/** The milliseconds until a streamed response must begin. Only `requireTime` checks them, because the rest needs DynamoDB, too. */
+/** Milliseconds until a streamed response must begin. Only `requireTime` checks them, as later parts of the response need DynamoDB too. */
 const firstByte = new AsyncLocalStorage<() => number>();
 
 /** `requireTime` throws in `work` after the deadline. Computing that continues after `work` has settled has no deadline. */

@@ -46,7 +46,7 @@ export const keyRing = (id: string): Key => ({ pk: `K#${id}`, sk: "KEYS" });
 export const session = (digest: string): Key => ({ pk: `SE#${digest}`, sk: "SESSION" });
 /** The owner of an e-mail address (in lower case) in the whole service: an invited user only if no user of another company has it. */
 export const email = (email: string): Key => ({ pk: `E#${email}`, sk: "EMAIL" });
-/** The user of this company with the address, even if a user of another company owns it. */
+/** The user of this company with this e-mail address, even if the owner of the address is a user of another company. */
 export const companyEmail = (companyId: number, email: string): Key => ({
   pk: `E#${email}`,
   sk: `COMPANY#${companyId}`,

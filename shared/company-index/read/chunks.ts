@@ -44,10 +44,10 @@ export class ChunkLost extends Error {
   override name = "ChunkLost";
 }
 
-/** Maximum attempts to read all chunks up to `head.lastChunk`. A Query is not isolated from transactions: the head may be visible first. */
+/** Maximum attempts to read all chunks. A Query is not isolated from transactions: a reader may see the new head before its chunk. */
 const TRIES = 8;
 
-/** After one of these numbers of rows or changes, a request reads no further chunk. */
+/** A request that has read this number of rows, or of changes, reads no further chunk. */
 const ROWS_PER_READ = 1_000;
 const CHANGES_PER_READ = 100_000;
 /** The first read of chunks ends after this number of bytes. A row has at most 400 KB, so one page of a Query (1 MB) is enough. */

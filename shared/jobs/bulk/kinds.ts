@@ -11,7 +11,7 @@ import { type BulkFields, notesAttributes, type StoredProspect } from "#shared/p
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 interface Candidate {
-  /** The prospect, which may be deleted. The caller may see all prospects of its assignee. */
+  /** The prospect, which may be deleted. The caller may see all prospects that have the same assignee. */
   readonly current: StoredProspect;
   /** The row of `current`. It also has `notesAttributes`, which show whether the notes of the prospect have changed. */
   readonly item: Item;

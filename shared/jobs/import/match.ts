@@ -54,7 +54,7 @@ export class Matches {
 export class FileKeys {
   readonly by: MatchBy;
   readonly #ids: number[] = [];
-  /** The first row with each key. */
+  /** The first row of the file with each key. */
   readonly #rows = new Map<string, number>();
   /** Encoded as in `Matches`, by row number. Until all prospects are read, it contains only the results `repeated`. */
   readonly #codes: number[] = [];

@@ -151,7 +151,7 @@ const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery
 
 /** A refused delivery is tried again after this many milliseconds if a slot will probably be free by then. */
 const SOON_MS = 1_000;
-/** The sender looks again for a free slot, which a quick receiver usually frees within milliseconds. A queued message takes a second. */
+/** How often a sender looks again for a free slot. A quick receiver frees one within milliseconds; a queued message takes a second. */
 export const RECHECKS = 3;
 export const RECHECK_MS = 20;
 

@@ -218,7 +218,7 @@ function resultOf({ status, isUnsent }: Exchange): string {
 
 const GONE = 410;
 
-/** Pauses a webhook after 410 Gone, or after five days without success. The first 410 counts, else the first success, else any exchange. */
+/** Pauses a webhook after 410 Gone, or after five days without success. The first 410 decides, else a success, else any exchange. */
 async function noteHealth(
   context: EventContext,
   webhook: StoredWebhook,

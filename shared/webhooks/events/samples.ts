@@ -189,7 +189,7 @@ export const TestRequest = named(
   example: { event: "prospect.status_changed" },
 }));
 
-/** Sends a sample to one webhook, whatever its registrations are. The delivery belongs to the first one that names the event. */
+/** Sends a sample to one webhook, whatever its registrations are. The delivery belongs to the first registration that names the event. */
 export async function sendTestDelivery(
   context: ApiContext,
   queue: DeliveryQueue,

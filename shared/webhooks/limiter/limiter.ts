@@ -218,7 +218,7 @@ export async function releaseSlot(
   }
 }
 
-/** Nothing is sent to the webhook for a time that doubles with each repetition, and then one delivery at a time. Returns its end. */
+/** Stops requests to the webhook for a time, twice as long with each repetition, and then allows one at a time. Returns the end. */
 export async function releaseUnsent(context: EventContext, claim: SlotClaim, slot: string): Promise<string> {
   const now = context.clock.now();
   const { companyId, webhookId } = claim;
