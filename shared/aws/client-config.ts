@@ -28,11 +28,6 @@ export const ATTEMPTS = 3;
 /** Maximum number of connections of one client. A connection stays open between requests. */
 const CONNECTIONS = 50;
 
-interface FailedCall {
-  readonly commandName: string;
-  readonly error: unknown;
-}
-
 /** Passes messages of the SDK to the log. `info` is only declared: if it existed, the SDK would copy each request and response for it. */
 class SdkLog {
   declare readonly info: () => void;
@@ -44,7 +39,7 @@ class SdkLog {
   }
 
   /** The level is `debug`, because the caller handles or logs the error. The input of the call must not be logged. */
-  error({ commandName, error }: FailedCall): void {
+  error({ commandName, error }: { readonly commandName: string; readonly error: unknown }): void {
     log.debug("aws call failed", { command: commandName, ...errorFields(error) });
   }
 }

@@ -9,6 +9,7 @@ import {
   readNumbers,
   writeNumbers,
 } from "#shared/company-index/encoding.ts";
+import type { IndexRow } from "#shared/company-index/record.ts";
 import { column, type RowWithNotes } from "#shared/company-index/segment.ts";
 
 export const factKinds = ["creation", "statusChange", "note", "appointment"] as const;
@@ -50,16 +51,9 @@ export interface FactFields {
   readonly past?: number | undefined;
 }
 
-interface ProspectEntry {
-  readonly id: number;
-  readonly version: number;
-  readonly createdAt: number;
-  readonly statusId: number | null;
-}
-
 /** `appointmentId` is the id of the appointment that the same transaction has created. */
 export function factsOfProspect(
-  { id: prospectId, version, createdAt, statusId: present }: ProspectEntry,
+  { id: prospectId, version, createdAt, statusId: present }: IndexRow,
   { by, at = createdAt, past }: FactFields,
   appointmentId: number | undefined,
 ): Fact[] {

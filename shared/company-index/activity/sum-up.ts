@@ -39,18 +39,12 @@ export interface Activity {
   readonly done: readonly Key[];
 }
 
-export interface WhenToSum {
-  readonly nowMs: number;
-  /** See `VERSIONS_PER_SUM`. */
-  readonly sumAfter: number;
-}
-
-/** Returns the writes that log the facts of the unflushed entries, and if an addition is due, those that add older facts to the sums. */
+/** Returns the writes that log the unflushed facts, and after `sumAfter` versions of the head, those that add older facts to the sums. */
 export async function activityOf(
   table: Reads,
   companyId: number,
   { head, facts }: Pick<Unflushed, "head" | "facts">,
-  { nowMs, sumAfter }: WhenToSum,
+  { nowMs, sumAfter }: { readonly nowMs: number; readonly sumAfter: number },
 ): Promise<Activity> {
   const own = logWrites(companyId, head.version + 1, facts);
   const found = await unlessDamaged(companyId, async () => ({ state: await readState(table, companyId) }));

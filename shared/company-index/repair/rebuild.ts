@@ -30,6 +30,7 @@ import {
   completePart,
   discardPart,
   type IndexContext,
+  type NewPart,
   publish,
   storeSegments,
 } from "#shared/company-index/write/publish.ts";
@@ -133,14 +134,7 @@ function keepLocked(context: IndexContext, companyId: number, rebuildId: string)
   };
 }
 
-interface Read {
-  readonly sorter: RowSorter;
-  readonly known: KnownVersions;
-  readonly prospects: number;
-  readonly notes: number;
-}
-
-async function readRecords(records: Records, companyId: number, progress: (count: number) => void): Promise<Read> {
+async function readRecords(records: Records, companyId: number, progress: (count: number) => void) {
   const sorter = new RowSorter();
   const known = { prospects: new NewestVersions(), notes: new NewestVersions() };
   let [prospects, notes] = [0, 0];
@@ -277,11 +271,6 @@ interface KnownVersions {
   readonly notes: NewestVersions;
 }
 
-interface ListedOverrides {
-  readonly prospects: readonly Versioned[];
-  readonly notes: readonly Versioned[];
-}
-
 /** The unflushed entries and newer parts, which may contain other versions of the records in the new part. */
 export interface OtherSources {
   readonly unflushed: readonly Pick<Unflushed, "entries" | "notes">[];
@@ -293,7 +282,7 @@ export function overridesToList(
   known: KnownVersions,
   others: OtherSources,
   deletedNotes: ReadonlySet<number>,
-): ListedOverrides {
+): Pick<NewPart, "prospects" | "notes"> {
   const prospects = new Set(others.unflushed.flatMap(({ entries }) => entries.map(({ id }) => id)));
   const claims = noteClaims(others);
   const noteIds = new Set(claims.map(({ noteId }) => noteId));

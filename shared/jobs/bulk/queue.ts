@@ -122,18 +122,13 @@ export type Guard = (queue: StoredQueue) => Promise<void>;
 
 export type BulkContext = ApiContext & { readonly jobs: Pick<JobQueue, "send"> };
 
-interface StartOptions {
-  readonly writes?: readonly Write[];
-  readonly guard?: Guard | undefined;
-}
-
 /** The ids of the job's records must already be stored. Throws `conflict` if too many jobs wait or are paused. */
 export async function startJob(
   context: BulkContext,
   caller: Caller,
   names: Dictionary,
   job: NewJob,
-  { writes = [], guard }: StartOptions = {},
+  { writes = [], guard }: { readonly writes?: readonly Write[]; readonly guard?: Guard | undefined } = {},
 ): Promise<Plan<Job>> {
   const { companyId, userId } = caller;
   const queue = await readQueue(context.table, companyId);

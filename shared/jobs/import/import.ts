@@ -92,16 +92,11 @@ function refused(error: unknown): unknown {
   return new ApiError("validation_failed", error.message, { faults });
 }
 
-interface Opened {
-  readonly file: OpenFile;
-  readonly job: RunningJob<StoredImport>;
-}
-
 /** Imports the rows. If this fails, marks the import as failed and deletes its rows as far as possible. */
 async function finish(
   context: ImportContext,
   caller: Caller,
-  { file, job }: Opened,
+  { file, job }: { readonly file: OpenFile; readonly job: RunningJob<StoredImport> },
   commit: Commit,
 ): Promise<FileResult> {
   let isCommitting = false;

@@ -91,11 +91,6 @@ export class FileKeys {
 
 const digestOf = (key: string): string => hash("sha1", key, "binary").slice(0, 8);
 
-interface Looking {
-  readonly onProgress: () => Promise<void>;
-  readonly most: ReadLimits;
-}
-
 export interface ReadLimits {
   readonly prospects: number;
   /** Number of blocks of 128 ids that may be read. Each block needs at least one Query. */
@@ -116,7 +111,7 @@ export async function findMatches(
   table: Table,
   caller: Caller,
   fileKeys: FileKeys,
-  { onProgress, most }: Looking,
+  { onProgress, most }: { readonly onProgress: () => Promise<void>; readonly most: ReadLimits },
 ): Promise<Matches> {
   const { companyId } = caller;
   const published = new Map<string, Promise<boolean>>();

@@ -122,15 +122,10 @@ function targetOf(
   return by === "id" ? { fault: "id: must be the id of a prospect that you can see" } : undefined;
 }
 
-interface NamesOfFile {
-  readonly active: Names;
-  readonly all: Names;
-}
-
 function readRow(
   { row, cells }: CsvRow,
   header: Header,
-  { active, all }: NamesOfFile,
+  { active, all }: Readonly<Record<"active" | "all", Names>>,
   target: Target | undefined,
 ): ReadRow {
   if (typeof target === "object") return { row, ...target };

@@ -14,7 +14,7 @@ import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
-import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { userSummary } from "#shared/reference/users.ts";
 import { Id } from "#shared/schema.ts";
 import { manualData } from "#shared/webhooks/catalogue.ts";
@@ -90,13 +90,7 @@ export async function triggerAction(
 const earlierTrigger = async (item: unknown): Promise<Plan<Queued>> =>
   unchanged({ deliveryId: StoredTrigger.parse(item).deliveryId });
 
-interface Actions {
-  readonly prospect: Prospect;
-  readonly registrations: readonly StoredRegistration[];
-  readonly dictionary: Dictionary;
-}
-
-async function readActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Actions> {
+async function readActions(context: ApiContext, caller: Caller, prospectId: number) {
   const [stored, webhooks, dictionary] = await Promise.all([
     readVisibleProspect(context, caller, prospectId),
     readWebhooks(context.table, caller.companyId),

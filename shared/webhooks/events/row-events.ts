@@ -177,16 +177,10 @@ function appointmentEvent(before: StoredAppointment | undefined, after: StoredAp
   return cancelled ? "appointment.cancelled" : "appointment.updated";
 }
 
-interface Attached {
-  readonly companyId: number;
-  readonly prospectId: number;
-  readonly updatedAt: string;
-}
-
 /** Returns the prospect of a note or appointment at the time of publication, even if it is deleted. */
 async function prospectOf(
   table: Table,
-  { companyId, prospectId, updatedAt }: Attached,
+  { companyId, prospectId, updatedAt }: StoredNote | StoredAppointment,
   dictionary: Dictionary,
 ): Promise<Prospect> {
   const item = await table.get(keys.prospect(companyId, prospectId));
