@@ -7,13 +7,13 @@ import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { carryOut, type Plan, type Written } from "#shared/db/plan.ts";
 import { isStopped, stoppedBefore } from "#shared/deadline.ts";
-import { ApiError, ConditionFailed, isTransient, Outdated, problemBody, problems } from "#shared/errors.ts";
+import { ApiError, ConditionFailed, invalid, isTransient, Outdated, problemBody, problems } from "#shared/errors.ts";
 import { answerBytes } from "#shared/http/answer.ts";
 import { validate } from "#shared/http/validate.ts";
 import { isObject } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
-import type { Fault, Problem } from "#shared/problem.ts";
+import type { Problem } from "#shared/problem.ts";
 import { createAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { findClientRecords } from "#shared/prospects/client-records.ts";
 import { createNote } from "#shared/prospects/notes.ts";
@@ -44,31 +44,33 @@ interface Step {
   readonly operation: Operation | ApiError;
 }
 
-/** The operations on one record, in their order. */
-interface Chain {
-  /** Undefined until the prospect is created. */
-  recordId: number | undefined;
-  readonly steps: Step[];
-}
-
-interface Batch {
+interface BatchRequest {
   readonly context: ApiContext & { readonly dictionary?: Dictionary };
   readonly caller: Caller;
   readonly requestId: string;
 }
 
-export async function applyBatch(batch: Batch, { operations }: OperationBatch): Promise<OperationResults> {
+interface Batch extends BatchRequest {
+  /** Returns false if the response has no room for this record beside those of earlier calls. */
+  takesRecord(record: unknown): boolean;
+}
+
+export async function applyBatch(request: BatchRequest, { operations }: OperationBatch): Promise<OperationResults> {
   const steps = operations.map((sent, at): Step => ({ at, sent, operation: readOperation(sent) }));
-  const { context, caller } = batch;
+  const { context, caller } = request;
   const [found, dictionary] = await Promise.all([
     findClientRecords(context, caller, namesToFind(steps)),
     currentDictionary(context, caller.companyId),
   ]);
-  const shared: Batch = { ...batch, context: { ...context, dictionary } };
-  const results = new Map<number, Result>();
-  const room = { bytes: limits.operationResultBytes };
-  const apply = (chain: Chain): Promise<void> => applyChain(shared, chain, results, room);
-  await stoppedBefore(ANSWER_MS, () => mapConcurrently(chainsOf(steps, found), RECORDS_AT_ONCE, apply));
+  let bytes = 0;
+  const takesRecord = (record: unknown): boolean => {
+    bytes += answerBytes(JSON.stringify(record));
+    return bytes <= limits.operationResultBytes;
+  };
+  const batch: Batch = { ...request, context: { ...context, dictionary }, takesRecord };
+  const apply = (chain: Chain) => chain.apply(batch);
+  const ends = await stoppedBefore(ANSWER_MS, () => mapConcurrently(chainsOf(steps, found), RECORDS_AT_ONCE, apply));
+  const results = new Map(ends.flat());
   return { results: steps.map(({ at, sent: { opId } }) => ({ opId, ...(results.get(at) ?? retry(null)) })) };
 }
 
@@ -104,66 +106,73 @@ function chainsOf(steps: readonly Step[], found: ReadonlyMap<string, number>): C
     const given = nameOf(step);
     const known = found.get(given) ?? idOf(step);
     const name = found.has(given) ? `prospect ${known}` : given;
-    const chain = chains.get(name) ?? { recordId: known, steps: [] };
+    const chain = chains.get(name) ?? new Chain(known);
     chain.steps.push(step);
     chains.set(name, chain);
   }
   return [...chains.values()];
 }
 
-async function applyChain(
-  batch: Batch,
-  chain: Chain,
-  results: Map<number, Result>,
-  room: { bytes: number },
-): Promise<void> {
-  let isBlocked = false;
-  for (const step of chain.steps) {
-    // An operation without a result gets the outcome `retry`.
-    if (isStopped()) return;
-    const result = await applyStep(batch, chain, step, isBlocked);
-    // Only a conflict has a record. It has written nothing, so it may get the outcome `retry` if the response has no room for the record.
-    if (result.record !== undefined) room.bytes -= answerBytes(JSON.stringify(result.record));
-    if (result.record !== undefined && room.bytes < 0) return;
-    results.set(step.at, result);
-    if (result.outcome === "retry") return;
-    if (result.outcome !== "applied" && result.outcome !== "duplicate") isBlocked = true;
-  }
-}
+/** The operations on one record, in their order. */
+class Chain {
+  readonly steps: Step[] = [];
+  #recordId: number | undefined;
 
-async function applyStep(batch: Batch, chain: Chain, step: Step, isBlocked: boolean): Promise<Result> {
-  try {
-    return await firstTry(batch, chain, step, isBlocked);
-  } catch (error) {
-    const isCreate = step.sent.type === "prospect.create";
-    if (isCreate && error instanceof HasReceipt) chain.recordId = error.written.id;
-    const isOfProspect = !["note.create", "appointment.create"].includes(String(step.sent.type));
-    return failed(error, batch.requestId, step.at, isOfProspect ? (chain.recordId ?? null) : null);
+  /** `recordId` is undefined if an operation creates the prospect. */
+  constructor(recordId: number | undefined) {
+    this.#recordId = recordId;
   }
-}
 
-async function firstTry({ context, caller }: Batch, chain: Chain, step: Step, isBlocked: boolean): Promise<Result> {
-  const { operation } = step;
-  if (operation instanceof ApiError) throw isBlocked ? new Blocked() : operation;
-  const { type } = operation;
-  const name = type === "prospect.create" ? nameOf(step) : chain.recordId;
-  const payload = { ...operation, id: undefined, clientRecordId: undefined, name };
-  const receipt = receiptOf(context, caller, step.sent.opId, payload);
-  try {
-    if (isBlocked) throw new Blocked();
-    const plan = await carryOut(() => planOf(context, caller, operation, chain.recordId), receipt.commit);
-    const written = writtenBy(plan);
-    if (type === "prospect.create") chain.recordId = written.id;
-    return applied(written);
-  } catch (error) {
-    // An operation that was applied earlier may fail now, for example with `not_found` because the prospect was deleted since. `check` then
-    // finds the receipt and throws HasReceipt.
-    if (!(error instanceof HasReceipt) && !isTransient(error)) await receipt.check();
-    // If a prospect already has the same `clientRecordId`, the result contains its id.
-    if (type === "prospect.create" && error instanceof ApiError && error.code === "conflict") {
-      chain.recordId ??= (await findClientRecords(context, caller, new Set([nameOf(step)]))).get(nameOf(step));
+  /** Returns results by the positions of their operations. An operation without a result gets the outcome `retry`. */
+  async apply(batch: Batch): Promise<[at: number, result: Result][]> {
+    const results: [number, Result][] = [];
+    let isBlocked = false;
+    for (const step of this.steps) {
+      if (isStopped()) break;
+      const result = await this.#applyStep(batch, step, isBlocked);
+      // Only a conflict has a record. It has written nothing, so it may get the outcome `retry` if the response has no room for the record.
+      if (result.record !== undefined && !batch.takesRecord(result.record)) break;
+      results.push([step.at, result]);
+      if (result.outcome === "retry") break;
+      if (result.outcome !== "applied" && result.outcome !== "duplicate") isBlocked = true;
     }
-    throw error;
+    return results;
+  }
+
+  async #applyStep(batch: Batch, step: Step, isBlocked: boolean): Promise<Result> {
+    try {
+      return await this.#firstTry(batch, step, isBlocked);
+    } catch (error) {
+      const isCreate = step.sent.type === "prospect.create";
+      if (isCreate && error instanceof HasReceipt) this.#recordId = error.written.id;
+      const isOfProspect = !["note.create", "appointment.create"].includes(String(step.sent.type));
+      return failed(error, batch.requestId, step.at, isOfProspect ? (this.#recordId ?? null) : null);
+    }
+  }
+
+  async #firstTry({ context, caller }: Batch, step: Step, isBlocked: boolean): Promise<Result> {
+    const { operation } = step;
+    if (operation instanceof ApiError) throw isBlocked ? new Blocked() : operation;
+    const { type } = operation;
+    const name = type === "prospect.create" ? nameOf(step) : this.#recordId;
+    const payload = { ...operation, id: undefined, clientRecordId: undefined, name };
+    const receipt = receiptOf(context, caller, step.sent.opId, payload);
+    try {
+      if (isBlocked) throw new Blocked();
+      const plan = await carryOut(() => planOf(context, caller, operation, this.#recordId), receipt.commit);
+      const written = writtenBy(plan);
+      if (type === "prospect.create") this.#recordId = written.id;
+      return applied(written);
+    } catch (error) {
+      // An operation that was applied earlier may fail now, for example with `not_found` because the prospect was deleted since. `check`
+      // then finds the receipt and throws HasReceipt.
+      if (!(error instanceof HasReceipt) && !isTransient(error)) await receipt.check();
+      // If a prospect already has the same `clientRecordId`, the result contains its id.
+      if (type === "prospect.create" && error instanceof ApiError && error.code === "conflict") {
+        this.#recordId ??= (await findClientRecords(context, caller, new Set([nameOf(step)]))).get(nameOf(step));
+      }
+      throw error;
+    }
   }
 }
 
@@ -182,9 +191,6 @@ function readOperation(sent: SentOperation): Operation | ApiError {
     throw error;
   }
 }
-
-const invalid = (detail: string, fault: Fault): ApiError =>
-  new ApiError("validation_failed", detail, { faults: [fault] });
 
 /** True if the service stores the operation's `occurredAt`. */
 const isFact = (operation: Operation): boolean =>

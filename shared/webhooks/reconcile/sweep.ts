@@ -56,8 +56,8 @@ export async function sweep(context: EventContext, { assume }: SweepInput): Prom
   const overdue = await countOverdue(context.table, iso(begun - GRACE_MS));
   const entries = isAll ? (pk: string) => context.table.query({ pk, index: "due" }) : overdue.again;
   const strides: Strides = isAll ? () => 1 : fairStrides(overdue.deliveries.byCompany, CAPACITY);
-  const run: Run = { context, assume, queued: 0, fannedOut: new Set(), firstError: undefined };
-  const work = keys.dueShards().map((shard) => sweepShard(run, entries(shard), strides, begun + WORK_MS));
+  const run = new Sweep(context, assume);
+  const work = keys.dueShards().map((shard) => run.sweepShard(entries(shard), strides, begun + WORK_MS));
   const ends = await Promise.allSettled(work);
   // Errors of the report are ignored, because replacing lost messages is more important.
   await reportLag(context, overdue, begun + METRICS_MS).catch((error: unknown) =>
@@ -69,78 +69,79 @@ export async function sweep(context: EventContext, { assume }: SweepInput): Prom
   return run.queued;
 }
 
-interface Run {
-  readonly context: EventContext;
-  readonly assume: SweepInput["assume"];
-  queued: number;
-  /** The message groups of fan-outs that have already got a message. */
-  readonly fannedOut: Set<string>;
+/** One run of the sweeper, with its results. */
+class Sweep {
+  queued = 0;
   firstError: unknown;
-}
+  readonly #context: EventContext;
+  readonly #assume: SweepInput["assume"];
+  /** The message groups of fan-outs that have already got a message. */
+  readonly #fannedOut = new Set<string>();
 
-/** Handles the entries of a partition in small groups. The strides limit only deliveries. Entries of other kinds are few. */
-async function sweepShard(
-  run: Run,
-  items: AsyncIterable<unknown> | Iterable<unknown>,
-  strides: Strides,
-  endMs: number,
-): Promise<void> {
-  const { clock } = run.context;
-  const minute = Math.floor(clock.now() / 60_000);
-  const seen = new Map<number, number>();
-  let taken: DueEntry[] = [];
-  for await (const item of items) {
-    if (clock.now() > endMs) break;
-    const entry = DueEntry.parse(item);
-    if (isDelivery(entry)) {
-      const companyId = companyOf(entry);
-      const position = seen.get(companyId) ?? 0;
-      seen.set(companyId, position + 1);
-      if ((position + minute) % strides(companyId) !== 0) continue;
+  constructor(context: EventContext, assume: SweepInput["assume"]) {
+    this.#context = context;
+    this.#assume = assume;
+  }
+
+  /** Handles the entries of a partition in small groups. The strides limit only deliveries. Entries of other kinds are few. */
+  async sweepShard(items: AsyncIterable<unknown> | Iterable<unknown>, strides: Strides, endMs: number): Promise<void> {
+    const { clock } = this.#context;
+    const minute = Math.floor(clock.now() / 60_000);
+    const seen = new Map<number, number>();
+    let taken: DueEntry[] = [];
+    for await (const item of items) {
+      if (clock.now() > endMs) break;
+      const entry = DueEntry.parse(item);
+      if (isDelivery(entry)) {
+        const companyId = companyOf(entry);
+        const position = seen.get(companyId) ?? 0;
+        seen.set(companyId, position + 1);
+        if ((position + minute) % strides(companyId) !== 0) continue;
+      }
+      if (taken.push(entry) < TOGETHER) continue;
+      await this.#queueSome(taken);
+      taken = [];
     }
-    if (taken.push(entry) < TOGETHER) continue;
-    await queueSome(run, taken);
-    taken = [];
+    await this.#queueSome(taken);
   }
-  await queueSome(run, taken);
-}
 
-async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> {
-  const messages: Queued[] = [];
-  for (const end of await Promise.allSettled(entries.map((entry) => lostMessage(run, entry)))) {
-    if (end.status === "rejected") run.firstError ??= end.reason;
-    else if (end.value !== undefined) messages.push(end.value);
+  async #queueSome(entries: readonly DueEntry[]): Promise<void> {
+    const messages: Queued[] = [];
+    for (const end of await Promise.allSettled(entries.map((entry) => this.#lostMessage(entry)))) {
+      if (end.status === "rejected") this.firstError ??= end.reason;
+      else if (end.value !== undefined) messages.push(end.value);
+    }
+    if (messages.length === 0) return;
+    try {
+      await this.#context.queue.send(messages);
+      this.queued += messages.length;
+    } catch (error) {
+      this.firstError ??= error;
+    }
   }
-  if (messages.length === 0) return;
-  try {
-    await run.context.queue.send(messages);
-    run.queued += messages.length;
-  } catch (error) {
-    run.firstError ??= error;
-  }
-}
 
-/** Returns undefined if the entry needs no message. The index may be outdated, so the state of a delivery comes from its row. */
-async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): Promise<Queued | undefined> {
-  const step = stepMessage(key);
-  if (step !== undefined && "fanOut" in step) {
-    // A company has two lanes, ordinary events and events of its bulk jobs. One message is enough for all fan-outs of a lane.
-    const lane = messageGroup(step);
-    if (fannedOut.has(lane)) return undefined;
-    fannedOut.add(lane);
+  /** Returns undefined if the entry needs no message. The index may be outdated, so the state of a delivery comes from its row. */
+  async #lostMessage(key: DueEntry): Promise<Queued | undefined> {
+    const step = stepMessage(key);
+    if (step !== undefined && "fanOut" in step) {
+      // A company has two lanes, ordinary events and events of its bulk jobs. One message is enough for all fan-outs of a lane.
+      const lane = messageGroup(step);
+      if (this.#fannedOut.has(lane)) return undefined;
+      this.#fannedOut.add(lane);
+    }
+    if (step !== undefined) return { message: step, delaySeconds: 0 };
+    const now = this.#context.clock.now();
+    const isDue = any(missing("sweptAt"), below("sweptAt", iso(now - SWEEP_AGAIN_MS)));
+    const isWaiting = equals("state", "waiting");
+    const row = await updateIf(this.#context, {
+      update: { pk: key.pk, sk: key.sk },
+      change: { set: { sweptAt: iso(now) } },
+      when: this.#assume === "messages-lost" ? isWaiting : all(isWaiting, isDue),
+    });
+    if (row === undefined) return undefined;
+    const delivery = StoredDelivery.parse(row);
+    return { message: messageFor(delivery), delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now) };
   }
-  if (step !== undefined) return { message: step, delaySeconds: 0 };
-  const now = context.clock.now();
-  const isDue = any(missing("sweptAt"), below("sweptAt", iso(now - SWEEP_AGAIN_MS)));
-  const isWaiting = equals("state", "waiting");
-  const row = await updateIf(context, {
-    update: { pk: key.pk, sk: key.sk },
-    change: { set: { sweptAt: iso(now) } },
-    when: assume === "messages-lost" ? isWaiting : all(isWaiting, isDue),
-  });
-  if (row === undefined) return undefined;
-  const delivery = StoredDelivery.parse(row);
-  return { message: messageFor(delivery), delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now) };
 }
 
 /** The message for the next step of a backlog, replay or fan-out. A superfluous message does no harm, because of the lease. */
