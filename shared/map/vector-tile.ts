@@ -103,7 +103,6 @@ export function metaLayer(attributes: Attributes): Layer {
 }
 
 interface Feature {
-  /** A non-negative integer. */
   readonly id: number | undefined;
   readonly type: keyof typeof GEOMETRY_TYPE;
   readonly geometry: number[];

@@ -15,7 +15,6 @@ import { BulkFields, type BulkMark, StoredNote, type StoredProspect } from "#sha
 import { nextVersion } from "#shared/prospects/write.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
-/** The `source` of status changes by a bulk job. */
 const BULK_SOURCE = "bulk";
 
 type Field = keyof BulkFields;

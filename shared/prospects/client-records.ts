@@ -26,8 +26,8 @@ export function clientRecordWrites({ companyId, createdBy: userId, id, clientRec
     clientRecordId: clientRecordId.toLowerCase(),
     prospectId: id,
   };
-  const inUse = () => clientRecordInUse();
-  return [{ put: { ...keyOf({ companyId, userId }, clientRecordId), ...row }, when: absent, orThrow: inUse }];
+  const put = { ...keyOf({ companyId, userId }, clientRecordId), ...row };
+  return [{ put, when: absent, orThrow: () => clientRecordInUse() }];
 }
 
 /** `existingId` is the prospect that has the id, if the caller sees it. */

@@ -36,7 +36,6 @@ import type { TagChoice } from "#shared/reference/input.ts";
 
 /** The `source` of status changes, and of a new prospect without one. */
 const DEFAULT_SOURCE = "api";
-/** The `source` of prospects and status changes that come from an import. */
 export const IMPORT_SOURCE = "csv-import";
 
 /** If ids are reserved, the dictionary is cached and there is no `addressId`, nothing is read before the transaction. */
@@ -142,7 +141,6 @@ const presentCurrent = async (
   dictionary: Dictionary,
 ): Promise<Prospect> => presentProspect(prospect, await nextAppointment(table, prospect, clock.now()), dictionary);
 
-/** Where a status change comes from. */
 interface Origin extends Pick<Arrival, "occurredAt"> {
   readonly dictionary: Dictionary;
   readonly source: string;

@@ -95,7 +95,6 @@ interface Reading {
   readonly keyColumn?: Column | undefined;
 }
 
-/** No column of the file can be read. */
 export class UnknownHeader extends BadFile {}
 
 /** Throws BadFile if the mapping names a column twice, or if the key column or a header of the mapping is missing. */

@@ -1,6 +1,6 @@
 /**
- * Finds the prospect with a given key, for example its id in another system, or creates it. Of concurrent calls by users who see the same
- * prospects, one creates it, and the others find it.
+ * Finds the prospect with a given key, for example its id in another system, or creates it. If users who see the same prospects call this
+ * at the same time, one call creates the prospect, and the others find it.
  */
 import { hash } from "node:crypto";
 import * as z from "zod/mini";
