@@ -57,13 +57,9 @@ export async function bulkUnits(stage: Stage): Promise<Budget[]> {
   const ratio = (of: (usage: Usage) => number): number => of(bulk.usage) / of(ones.usage);
   const text = `bulk change of ${count} prospects, relative to single changes`;
   const line = budgetsOf(sizeOf(company.count));
+  const writes = ratio(({ writeUnits }) => writeUnits);
   return [
-    line(
-      6,
-      `${text}: write units`,
-      1.1,
-      ratio(({ writeUnits }) => writeUnits),
-    ),
+    line(6, `${text}: write units`, 1.1, writes),
     line(6, `${text}: all units, of which a read costs half`, 1.1, ratio(units)),
   ];
 }

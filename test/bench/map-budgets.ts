@@ -107,27 +107,15 @@ export async function mapTimes(stage: Stage): Promise<Budget[]> {
   for (const work of Object.values(works)) await work();
   const runs = await interleaved(RUNS, works);
   const of = (name: keyof typeof works): number => runs.get(name)?.cpuMs ?? Number.NaN;
-  const { matches } = await findFiltered(
-    context,
-    caller,
-    {},
-    { onMap: true, box: [-106.875, 38.822, -104.0625, 40.9799] },
-  );
-  // Companies with less than a million prospects have no limit, because the fixed cost of a request is a large part of their times.
-  const most = (limit: number): number | null => (company.count < 1_000_000 ? null : limit);
+  const inTile = { onMap: true, box: [-106.875, 38.822, -104.0625, 40.9799] } as const;
+  const { total } = (await findFiltered(context, caller, {}, inTile)).matches;
+  const about = sizeOf(Math.round(total / 1_000) * 1_000);
+  // In smaller companies, the fixed cost of a request is a large part of the times.
+  const most = company.count < 1_000_000 ? null : 2;
+  const ratio = of("territory") / of("bbox");
   return [
-    line(
-      15,
-      `warm tile of about ${sizeOf(Math.round(matches.total / 1_000) * 1_000)} prospects, processor time, ms (aim 40)`,
-      null,
-      of("tile"),
-    ),
+    line(15, `warm tile of about ${about} prospects, processor time, ms (aim 40)`, null, of("tile")),
     line(15, "clusters of a country, processor time, ms (aim 60)", null, of("clusters")),
-    line(
-      15,
-      "territory of 5 000 points / bbox of the same area, processor time",
-      most(2),
-      of("territory") / of("bbox"),
-    ),
+    line(15, "territory of 5 000 points / bbox of the same area, processor time", most, ratio),
   ];
 }

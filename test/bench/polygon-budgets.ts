@@ -60,18 +60,13 @@ export async function polygonBudgets(stage: Stage): Promise<Budget[]> {
     zigzag.map(([x, y]): [number, number] => [x + i / 1e5, y]),
   );
   for (const [i, polygon] of polygons.entries()) {
-    await createTerritory(context, caller, {
-      name: `Zigzag ${i}`,
-      polygon,
-      totalProperties: 0,
-      assignedToUserId: null,
-    });
+    const input = { name: `Zigzag ${i}`, polygon, totalProperties: 0, assignedToUserId: null };
+    await createTerritory(context, caller, input);
   }
   const active = new Map(Array.from({ length: company.count }, (_, i) => [company.firstId + i, [1, 0, 0, 0]]));
   const report = await medianOf(RUNS, () => byTerritory(context, caller, active));
-  budgets.push(
-    line(17, `report of activity by ${TERRITORIES} zigzags, processor time, ms (aim 1000)`, null, report.cpuMs),
-  );
+  const text = `report of activity by ${TERRITORIES} zigzags, processor time, ms (aim 1000)`;
+  budgets.push(line(17, text, null, report.cpuMs));
   for (const [name, ring, zoom] of [
     ["zigzags", zigzag, 10],
     ["rings with many loops", curls, 8],

@@ -5,6 +5,7 @@
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { lookUpCaller } from "#shared/auth/directory.ts";
+import { callerOfKey } from "#shared/auth/key-caller.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -12,17 +13,22 @@ import type { Key } from "#shared/db/keys.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import { gzipped } from "#shared/http/gzip.ts";
+import * as limits from "#shared/limits.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
 import { readProspect } from "#shared/prospects/read.ts";
+import { getUser } from "#shared/reference/users.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
+import { createAccount, createKey } from "../harness/verbs.ts";
+import { newOwner } from "../harness/warm-function.ts";
 import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import { median } from "./clock.ts";
 import { type ListName, listNames, listQuery, pinTexts } from "./lists.ts";
 import { bboxOf, cities, outskirtsOf } from "./places.ts";
 import type { Stage } from "./stage.ts";
+import type { BenchTable } from "./table.ts";
 
 export interface WarmUsage {
   readonly lists: ReadonlyMap<ListName, Usage>;
@@ -86,23 +92,11 @@ export function warmBudgets({ company }: Stage, { lists, neighbours, again, pins
 /** Measures budget 2: the read units of a large company, divided by those of a smaller one. */
 export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: WarmUsage): Budget[] {
   const line = budgetsOf(`${sizeOf(large.company.count)} / ${sizeOf(small.company.count)}`);
-  const growth = (of: (usage: WarmUsage) => number | undefined): number =>
-    (of(many) ?? Number.NaN) / (of(few) ?? Number.NaN);
-  const ofOneRep = growth(({ lists }) => lists.get("one rep")?.readUnits);
+  const unitsOf = ({ lists }: WarmUsage): number => lists.get("one rep")?.readUnits ?? Number.NaN;
   return [
-    line(
-      2,
-      "units of warm lists of neighbours, ratio",
-      1,
-      growth(({ neighbours }) => mean(neighbours)),
-    ),
-    line(2, "units of a warm list of one rep, ratio", 1, ofOneRep),
-    line(
-      2,
-      "units of warm pins, ratio",
-      1,
-      growth(({ pins }) => pins.readUnits),
-    ),
+    line(2, "units of warm lists of neighbours, ratio", 1, mean(many.neighbours) / mean(few.neighbours)),
+    line(2, "units of a warm list of one rep, ratio", 1, unitsOf(many) / unitsOf(few)),
+    line(2, "units of warm pins, ratio", 1, many.pins.readUnits / few.pins.readUnits),
   ];
 }
 
@@ -138,31 +132,20 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   };
   const middles = await read(cities.map(bboxOf));
   const outskirts = await read(cities.map(outskirtsOf));
-  const most = (of: (read: BboxRead) => number): number => Math.max(...[...middles, ...outskirts].map(of));
+  const both = [...middles, ...outskirts];
+  const largestPart = Math.max(...both.map(({ part }) => part));
+  const dearest = (reads: readonly BboxRead[]): number => Math.max(...reads.map(({ looked }) => looked));
+  const loaded = median(both.map((one) => one.loaded));
   const line = budgetsOf(sizeOf(company.count));
   const name = "map window of 0.2 degrees";
-  const dearest = (reads: readonly BboxRead[]): number => Math.max(...reads.map(({ looked }) => looked));
+  const compared = "rows compared / returned, maximum";
+  // Smaller companies have few segments, of which one or two contain a whole city.
+  const most = company.count >= 1_000_000 ? 10 : null;
   return [
-    // Smaller companies have few segments, of which one or two contain a whole city.
-    line(
-      5,
-      `${name}, cold, maximum of 32, % of segments read`,
-      company.count >= 1_000_000 ? 10 : null,
-      most(({ part }) => part),
-    ),
-    line(5, `${name}, centers of ${cities.length} cities, rows compared / returned, maximum`, 1.4, dearest(middles)),
-    line(
-      5,
-      `${name}, outskirts of ${cities.length} cities, rows compared / returned, maximum`,
-      1.4,
-      dearest(outskirts),
-    ),
-    line(
-      5,
-      `${name}, cold, rows of the segments read / returned, median of 32`,
-      null,
-      median([...middles, ...outskirts].map(({ loaded }) => loaded)),
-    ),
+    line(5, `${name}, cold, maximum of 32, % of segments read`, most, largestPart),
+    line(5, `${name}, centers of ${cities.length} cities, ${compared}`, 1.4, dearest(middles)),
+    line(5, `${name}, outskirts of ${cities.length} cities, ${compared}`, 1.4, dearest(outskirts)),
+    line(5, `${name}, cold, rows of the segments read / returned, median of 32`, null, loaded),
   ];
 }
 
@@ -219,5 +202,25 @@ export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget
     line(3, "the authorizer's look-up, rounds", 1, await rounds((context) => lookUpCaller(context, sub))),
     line(3, "cold pins, rounds", 2, await rounds((context) => mapPins(context, caller, {}))),
     line(3, "cold get, rounds", 1, await rounds((context) => readProspect(context, caller, id))),
+  ];
+}
+
+/** Measures a key of an account with the maximum number of keys, because one row contains all keys of an account. */
+export async function authorizerBudgets(table: BenchTable): Promise<Budget[]> {
+  const context = contextOn(table.open());
+  const owner = await newOwner(context);
+  const { sub } = await getUser(context, owner.companyId, owner.userId);
+  const { id } = await createAccount(context, owner, { name: "program", role: "admin", permissions: [] });
+  const fields = { name: "Production", scopes: ["prospects:read" as const, "prospects:write" as const] };
+  for (let i = 1; i < limits.keysPerAccount; i++) await createKey(context, owner, id, fields);
+  const { key } = await createKey(context, owner, id, fields);
+  const byKey = async () => (await metered(() => callerOfKey(context, key))).usage;
+  const [first, ofKey] = [await byKey(), await byKey()];
+  const ofToken = (await metered(() => lookUpCaller(context, sub))).usage;
+  const line = budgetsOf("");
+  return [
+    line(3, "authorizer with an access token, read units", 1, ofToken.readUnits),
+    line(3, "authorizer with an API key, read units", 1, ofKey.readUnits),
+    line(3, "authorizer with an API key, write units in 15 minutes", 2, first.writeUnits + ofKey.writeUnits),
   ];
 }

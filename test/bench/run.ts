@@ -1,6 +1,5 @@
 /** `npm run bench` measures the budgets of docs/benchmarks.md. */
 import { optionsOrExit } from "../../infra/cli/command/options.ts";
-import { authorizerBudgets } from "./authorizer.ts";
 import { type Budget, inDigits, isHeld, sizeOf } from "./budget.ts";
 import { bulkSpeed } from "./bulk-budgets.ts";
 import { csvBudgets, csvRatios } from "./csv-budgets.ts";
@@ -10,6 +9,7 @@ import { memoryBudgets } from "./memory.ts";
 import { polygonBudgets } from "./polygon-budgets.ts";
 import { type Comparison, compare } from "./postgres.ts";
 import { type Postgres, startPostgres } from "./postgres-server.ts";
+import { authorizerBudgets } from "./read-budgets.ts";
 import { type Measured, report } from "./report.ts";
 import { searchBudgets } from "./search-budgets.ts";
 import { type Counted, countReads, countWrites } from "./size-budgets.ts";
