@@ -134,3 +134,5 @@ try {
   postgres?.stop();
   await table.stop();
 }
+// The harness keeps the server of the webhook benches for later tests. It would keep this process alive.
+process.exit();
