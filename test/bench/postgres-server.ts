@@ -1,5 +1,5 @@
 /** Starts a temporary Postgres server. Its data and its Unix socket are in one temporary directory. */
-import { execFile, spawn, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,22 +31,19 @@ const settings = [
 ];
 
 export async function startPostgres(): Promise<Postgres | undefined> {
-  const [initdb, server, psql] = ["initdb", "postgres", "psql"].map(binary);
-  if (initdb === undefined || server === undefined || psql === undefined) return undefined;
+  const [control, psql] = ["pg_ctl", "psql"].map(binary);
+  if (control === undefined || psql === undefined) return undefined;
   const directory = mkdtempSync(join(tmpdir(), "canvassing-postgres-"));
   const owner = unprivileged();
   if (owner !== undefined) chownSync(directory, owner.uid, owner.gid);
-  const data = join(directory, "data");
-  await promisify(execFile)(initdb, ["-D", data, "-U", "bench", "-A", "trust", "-E", "UTF8", "--locale=C"], {
-    ...owner,
-  });
-  const flags = settings.flatMap((setting) => ["-c", setting]);
-  const child = spawn(server, ["-D", data, "-k", directory, ...flags], { ...owner, stdio: "ignore" });
-  const connection = ["-h", directory, "-U", "bench", "-d", "postgres", "-AtqX", "-v", "ON_ERROR_STOP=1"];
+  const run = (...args: string[]) =>
+    execFileSync(control, ["-D", join(directory, "data"), ...args], { ...owner, cwd: directory, stdio: "ignore" });
+  run("initdb", "-o", "-U bench -A trust -E UTF8 --locale=C");
+  const flags = settings.map((setting) => `-c ${setting}`).join(" ");
+  run("start", "-w", "-l", join(directory, "log"), "-o", `-k ${directory} ${flags}`);
   const stop = (): void => {
-    child.kill("SIGQUIT");
-    spawnSync("sleep", ["1"]);
-    rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 });
+    run("stop", "-m", "immediate");
+    rmSync(directory, { recursive: true, force: true });
   };
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => {
@@ -54,9 +51,8 @@ export async function startPostgres(): Promise<Postgres | undefined> {
       process.exit(1);
     });
   }
-  await answers(psql, connection);
-  const { run, copy } = client(psql, connection);
-  return { version: (await run("show server_version;"))[0] ?? "", run, copy, stop };
+  const connected = client(psql, ["-h", directory, "-U", "bench", "-d", "postgres", "-AtqX", "-v", "ON_ERROR_STOP=1"]);
+  return { version: (await connected.run("show server_version;"))[0] ?? "", ...connected, stop };
 }
 
 function client(psql: string, connection: readonly string[]): Pick<Postgres, "run" | "copy"> {
@@ -99,15 +95,4 @@ function unprivileged(): { uid: number; gid: number } | undefined {
     if (uid !== undefined && gid !== undefined && uid > 0) return { uid, gid };
   }
   throw new Error("there is no user to run Postgres as");
-}
-
-const TRIES = 100;
-
-async function answers(psql: string, connection: readonly string[]): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    const { status, stderr } = spawnSync(psql, [...connection, "-c", "select 1"]);
-    if (status === 0) return;
-    if (attempt === TRIES) throw new Error(`Postgres does not start: ${stderr.toString()}`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
 }
