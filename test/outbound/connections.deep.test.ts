@@ -19,7 +19,7 @@ test("an idle connection to a receiver is closed", async () => {
 const ANSWER = "HTTP/1.1 204 No Content\r\n\r\n";
 
 describe("the connection to a receiver", () => {
-  // The service closes an idle connection after a second, by which a busy machine may delay a test.
+  // The service closes an idle connection after a second. A busy machine may delay a test by more, so this time-out is off here.
   beforeEach(() => {
     const timeout = vi.spyOn(Socket.prototype, "setTimeout").mockReturnThis();
     onTestFinished(() => timeout.mockRestore());

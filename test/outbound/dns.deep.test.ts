@@ -1,7 +1,10 @@
 /** Tests DNS look-ups with a name server of the test. A silent name server may delay only the look-ups of its own names. */
 import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
 import { mkdtempSync, writeFileSync } from "node:fs";
+import { isIPv6 } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -10,7 +13,6 @@ import * as limits from "#shared/limits.ts";
 import { createResolver, LookupFailed, NoAddress, type Resolve } from "#shared/outbound/dns.ts";
 import { type Exchange, post } from "#shared/outbound/post.ts";
 import { closeAfterEach, http } from "../harness/listening.ts";
-import { type NameServer, startNameServer } from "./name-server.ts";
 
 closeAfterEach();
 let server: NameServer;
@@ -29,7 +31,7 @@ const counter = createHook({
 beforeAll(() => counter.enable());
 afterAll(() => counter.disable());
 
-/** Far below the service's limit, so that the tests are short. */
+/** Time limit of a look-up, far below that of the service, so that the tests are short. */
 const LOOKUP_MS = 400;
 let clock = 0;
 const resolver = (more: object = {}): Resolve =>
@@ -230,3 +232,91 @@ describe("a post", () => {
     expect(server.questions).toHaveLength(2);
   });
 });
+
+/** `ttl` is in seconds. */
+type NameAnswer =
+  | { readonly addresses: readonly string[]; readonly ttl?: number }
+  | "silence"
+  | "NXDOMAIN"
+  | "SERVFAIL"
+  | "REFUSED";
+
+interface NameServer {
+  /** The address and port, in the form that `Resolver.setServers` accepts. */
+  readonly address: string;
+  /** The questions so far, for example `A x.test`. */
+  readonly questions: string[];
+  answer: (name: string, type: "A" | "AAAA") => NameAnswer;
+  stop(): void;
+}
+
+const codes = { NXDOMAIN: 3, SERVFAIL: 2, REFUSED: 5 } as const;
+const AAAA = 28;
+const HEADER_BYTES = 12;
+
+async function startNameServer(): Promise<NameServer> {
+  const socket = createSocket("udp4");
+  const questions: string[] = [];
+  const made: NameServer = {
+    get address() {
+      return `127.0.0.1:${socket.address().port}`;
+    },
+    questions,
+    answer: () => "NXDOMAIN",
+    stop: () => socket.close(),
+  };
+  socket.on("message", (message, peer) => {
+    const { name, type, end } = questionOf(message);
+    questions.push(`${type} ${name}`);
+    const answer = made.answer(name, type);
+    if (answer === "silence") return;
+    const code = typeof answer === "string" ? codes[answer] : 0;
+    const { addresses, ttl = 60 } = typeof answer === "string" ? { addresses: [] } : answer;
+    const records = addresses
+      .filter((address) => isIPv6(address) === (type === "AAAA"))
+      .map((address) => recordOf(address, type, ttl));
+    const head = Buffer.alloc(HEADER_BYTES);
+    message.copy(head, 0, 0, 2);
+    head.writeUInt16BE(0x8180 | code, 2);
+    head.writeUInt16BE(1, 4);
+    head.writeUInt16BE(records.length, 6);
+    const reply = Buffer.concat([head, message.subarray(HEADER_BYTES, end), ...records]);
+    socket.send(reply, peer.port, peer.address);
+  });
+  socket.bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  return made;
+}
+
+function questionOf(message: Buffer): { name: string; type: "A" | "AAAA"; end: number } {
+  const labels: string[] = [];
+  let at = HEADER_BYTES;
+  for (let length = message.readUInt8(at); length > 0; length = message.readUInt8(at)) {
+    labels.push(message.toString("latin1", at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  const type = message.readUInt16BE(at + 1) === AAAA ? "AAAA" : "A";
+  return { name: labels.join(".").toLowerCase(), type, end: at + 5 };
+}
+
+/** Encodes a DNS record. Instead of the host name, the record contains a pointer to the name in the question. */
+function recordOf(address: string, type: "A" | "AAAA", ttl: number): Buffer {
+  const data = type === "A" ? Buffer.from(address.split(".").map(Number)) : v6(address);
+  const head = Buffer.alloc(HEADER_BYTES);
+  head.writeUInt16BE(0xc000 | HEADER_BYTES, 0);
+  head.writeUInt16BE(type === "A" ? 1 : AAAA, 2);
+  head.writeUInt16BE(1, 4);
+  head.writeUInt32BE(ttl, 6);
+  head.writeUInt16BE(data.length, 10);
+  return Buffer.concat([head, data]);
+}
+
+/** Encodes an IPv6 address. The text may contain `::` once, and must not contain an IPv4 address. */
+function v6(address: string): Buffer {
+  const [before = "", after] = address.split("::");
+  const groups = (part: string): number[] =>
+    part === "" ? [] : part.split(":").map((group) => Number.parseInt(group, 16));
+  const [first, last] = [groups(before), groups(after ?? "")];
+  const all = [...first, ...Array.from({ length: 8 - first.length - last.length }, () => 0), ...last];
+  return Buffer.concat(all.map((group) => Buffer.from([group >> 8, group & 0xff])));
+}
