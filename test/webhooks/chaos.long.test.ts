@@ -56,16 +56,6 @@ async function accepted<Data>(ask: () => Promise<{ data?: Data; error?: unknown;
   throw new Error("the request was never accepted");
 }
 
-async function namesOf(api: ApiClient, beginning: string): Promise<(string | null)[]> {
-  const names: (string | null)[] = [];
-  for (let page = 1, total = 1; names.length < total; page++) {
-    const answer = dataOf(await api.GET("/api/prospects", { params: { query: { pageSize: 500, page } } }));
-    names.push(...answer.items.map(({ name }) => name));
-    total = answer.total;
-  }
-  return names.filter((name) => name?.startsWith(beginning));
-}
-
 test(`${WRITES} writes under faults are all kept, delivered once and indexed`, { tags: "sized" }, async () => {
   const [rep, admin] = [await as("rep@acme.test"), await as("admin@acme.test")];
   const receiver = await startReceiver();
@@ -97,10 +87,8 @@ test(`${WRITES} writes under faults are all kept, delivered once and indexed`, {
   );
   db.plan(() => pass);
 
-  const names = await namesOf(rep, "chaos ");
-  expect(new Set(names).size).toBe(WRITES);
-  expect(names).toHaveLength(WRITES);
-  expect(new Set(created).size).toBe(WRITES);
+  const listed = dataOf(await rep.GET("/api/prospects", { params: { query: { search: "chaos" } } }));
+  expect([listed.total, new Set(created).size]).toEqual([WRITES, WRITES]);
 
   const expected = WRITES + Math.ceil(WRITES / 3);
   const received = () => new Set(receiver.receipts.map(({ event }) => event.id));
