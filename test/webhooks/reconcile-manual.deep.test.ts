@@ -128,13 +128,6 @@ test.each(Object.entries(damages))("%s", async (_, damage) => {
   expect((await reconcileNow(staged.at)).faults).toContain(fault);
 });
 
-test("without damage all deliveries arrive and no fault is found", async () => {
-  const { at } = await stage();
-  await drain(at);
-  expect(at.posts).toHaveLength(3);
-  expect(await expectReconciled(at)).toMatchObject({ matched: 3, delivered: 3, attempts: 3 });
-});
-
 test("a delivery with the longest delay is still expected when it is sent, and for 30 days afterwards", async () => {
   const at = await newPipeline(db, "prospect.created", limits.delayMinutesMax);
   await publish(at);
