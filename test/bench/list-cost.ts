@@ -123,7 +123,7 @@ const UNTHROTTLED = { REQUEST_RATE: "100000", COMPANY_RATE: "100000" };
  */
 const PAGES = 25;
 
-/** Elapsed time divided by the lists of all clients: 150 lists a second on a machine with two processors. */
+/** The aim: 150 lists a second for all clients together, on a machine with two processors. */
 const LIST_MS = 6.67;
 
 /** Measures lists through the whole local service (gateway, authorizer, function and table), which shares the machine with the clients. */

@@ -17,7 +17,7 @@ const ReaderMemory = z.object({
 export type ReaderMemory = z.infer<typeof ReaderMemory>;
 const MB = 2 ** 20;
 
-/** Three quarters of the memory of a function with 1 024 MB. */
+/** Maximum heap in megabytes: three quarters of the memory of a function with 1 024 MB. */
 const HEAP_MB = 768;
 
 export async function memoryBudgets(stage: Stage, endpoint: string): Promise<Budget[]> {

@@ -17,7 +17,7 @@ import type { Stage } from "./stage.ts";
 
 /** Operations of each kind. The result is the mean of their costs. */
 const OPERATIONS = 50;
-/** Two for the receipt, because DynamoDB charges two for each row of a transaction, and a small share of the writes that reserve ids. */
+/** The receipt costs two units, because DynamoDB charges two for each row of a transaction. The rest is for the reservation of ids. */
 const WRITE_UNITS = 2.1;
 
 interface Kind {
