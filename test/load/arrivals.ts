@@ -23,10 +23,7 @@ export interface Crowd {
   readonly times: number;
 }
 
-/**
- * Returns the requests of all companies, sorted by time. The requests of a company are a Poisson process: they arrive independently of each
- * other, like the requests of many people. The same seed always makes the same plan.
- */
+/** The requests of a company are a Poisson process: they arrive independently of each other. The same seed makes the same plan. */
 export function arrivals(crowds: readonly Crowd[], seconds: number, seed: number): Arrival[] {
   const random = randomSequence(seed);
   const planned: Arrival[] = [];

@@ -1,7 +1,4 @@
-/**
- * `npm run load` simulates the canvassing of many small companies and of a large one on a service. It checks that no write and no event is
- * lost when the service refuses requests. It also measures whether too many requests of one company make the service slower for the others.
- */
+/** `npm run load` simulates the canvassing of many companies, and checks that no write and no event is lost (docs/load.md). */
 import { at } from "#shared/at.ts";
 import { exitCodes, runCommand } from "../../infra/cli/command/options.ts";
 import { startService } from "../bench/started-service.ts";
@@ -87,7 +84,6 @@ async function play(stage: Stage, phase: Plan): Promise<Phase> {
   };
 }
 
-/** Plays an ordinary phase, and then the phase that the options ask for. */
 async function playAll(stage: Stage): Promise<Phase[]> {
   const { times, noisy, beside } = stage.options;
   await send(stage, planned(stage, WARM_UP_SECONDS, { title: "warm-up", seed: 1 }));

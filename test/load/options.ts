@@ -50,11 +50,7 @@ const Options = z.object({
 });
 export type Options = z.infer<typeof Options>;
 
-/**
- * Returns the options. Refuses an option that would have no effect together with the other options.
- *
- * @throws WrongUsage with a line for each wrong option
- */
+/** @throws WrongUsage with a line for each wrong option, or for an option that would have no effect beside the others */
 export function readOptions(args: readonly string[]): Options {
   const given: Readonly<Record<string, unknown>> = optionsOf(args, optionsIn(Options.shape), usage);
   const options = checked(Options, given, usage);

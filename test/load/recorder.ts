@@ -19,9 +19,7 @@ export interface Recorder {
   changed(company: Company, id: number, statusId: number): void;
   /** Returns the events that have arrived since `takeDelays` was last called, each with the milliseconds since the commit of its change. */
   takeDelays(): readonly { readonly companyId: number; readonly ms: number }[];
-  /**
-   * Reads every written prospect, and then waits at most `waitMs` until each write in the service's data has its event. Returns the counts.
-   */
+  /** Reads every written prospect, and then waits at most `waitMs` until each write in the service's data has its event. */
   settle(base: string, waitMs: number): Promise<Settled>;
   close(): void;
 }
@@ -35,9 +33,7 @@ export interface Settled {
   readonly lostEvents: number;
   /** Number of events that arrived with more than one delivery id. */
   readonly doubledEvents: number;
-  /**
-   * Number of deliveries that arrived again with the same id. This is no fault: the service repeats a delivery whose answer it did not get.
-   */
+  /** Deliveries that arrived again with the same id. This is no fault: the service repeats a delivery whose answer it did not get. */
   readonly repeatedDeliveries: number;
 }
 
@@ -140,10 +136,7 @@ function missingOnly(error: unknown): undefined {
   throw error;
 }
 
-/**
- * Returns how many of the `acknowledged` values are missing in `found`, which must contain them in the same order. Between them, `found`
- * may contain the values of other writes, whose answers did not arrive.
- */
+/** `found` must contain the acknowledged values in this order. It may also contain those of writes whose answers did not arrive. */
 function missing(acknowledged: readonly number[], found: readonly number[]): number {
   let at = 0;
   let lost = 0;

@@ -1,8 +1,6 @@
 /**
- * The verbs of statuses, tags, territories, jobs, imports, idempotency keys and the lock of the company index, for the general law of
- * conditional writes (interleaved.ts).
+ * The verbs of names, territories, jobs, idempotency keys and the lock of the index, for the law of conditional writes (interleaved.ts).
  */
-
 import { iso } from "#shared/clock.ts";
 import { readHead } from "#shared/company-index/manifest.ts";
 import {
@@ -129,10 +127,7 @@ const territories: Group<Company & { readonly id: number }> = {
     create: ["create"],
     import: ["import", "create"],
   },
-  refusals: {
-    name: { delete: "not_found" },
-    delete: { delete: "not_found" },
-  },
+  refusals: { name: { delete: "not_found" }, delete: { delete: "not_found" } },
   verbs: {
     name: (context, { caller, id }) => updateTerritory(context, caller, id, { name: "z" }),
     polygon: (context, { caller, id }) => updateTerritory(context, caller, id, { polygon: square(7.5) }),
@@ -300,10 +295,7 @@ const index: Group<Company & { readonly id: number }> = {
     "released lock": ["lock"],
     note: ["note", "other note", "late note"],
   },
-  refusals: {
-    note: { "other note": "idempotency_mismatch" },
-    "renewed lock": { lock: "conflict" },
-  },
+  refusals: { note: { "other note": "idempotency_mismatch" }, "renewed lock": { lock: "conflict" } },
   verbs: {
     lock,
     // A rebuild of the index reads the head between two renewals of its lock, so this verb reads the head first.

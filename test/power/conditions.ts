@@ -1,7 +1,6 @@
 /**
- * Tests the tests: it removes the condition of a conditional write, and expects that a test fails. A condition is a property `when`, or an
- * argument of `all(…)`. A removed condition becomes one that always holds. All replacements are in one copy of the service, where an
- * environment variable chooses one of them.
+ * Replaces the condition of a write by one that always holds, and expects that a test fails. A condition is a property `when`, or an
+ * argument of `all(…)`. All replacements are in one copy of the service, where an environment variable chooses one of them.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,9 +17,9 @@ import {
   vitest,
 } from "./mutants.ts";
 
-/** These files define what a condition is. They contain no condition of a write, so nothing in them is replaced. */
+/** These files define conditions, and contain no write. */
 const DEFINITIONS = /^shared\/db\/(expression|table|batch)\.ts$/;
-/** The condition that always holds. It is not empty, because a ConditionCheck of DynamoDB must have a condition. */
+/** The condition that always holds. A ConditionCheck of DynamoDB must have one. */
 const HOLDS = '{ op: "OR", parts: [{ op: "missing", field: "pk" }, { op: "exists", field: "pk" }] }';
 
 interface Condition {
@@ -31,7 +30,7 @@ interface Condition {
   readonly file: string;
   readonly start: number;
   readonly end: number;
-  /** The beginning of the text that replaces the condition in the copy. This text chooses between the condition and `holds`. */
+  /** The beginning of the text that chooses between the condition and `holds` in the copy. */
   readonly before: string;
   readonly holds: string;
 }
@@ -50,7 +49,7 @@ function conditionsIn(file: string): Condition[] {
   };
   const enter = ({ start }: { start: number }) => void begins.push(start);
   const leave = () => void begins.pop();
-  /** The positions of names in destructuring patterns. A name `when` in such a pattern is no condition. */
+  /** The positions of names in destructuring patterns, where `when` is no condition. */
   const names = new Set<number>();
   new Visitor({
     ObjectPattern: ({ properties }) => {
@@ -81,12 +80,12 @@ export const conditions = (): Condition[] =>
     .filter((file) => !DEFINITIONS.test(file))
     .flatMap(conditionsIn);
 
-/** The source of a module in the copy. It says which condition is replaced, and records which conditions the running test has evaluated. */
+/** A module of the copy. It says which condition is replaced, and records which ones the running test has evaluated. */
 const SWITCH = `/** Chooses the condition that is dropped. */
 export const reached = new Set();
 export const isDropped = (id) => reached.add(id) && id === process.env.DROPPED;
 `;
-/** This source is added to a setup file of the copy. It writes a line with the evaluated conditions after each test. */
+/** Writes a line with the evaluated conditions after each test of the copy. */
 const RECORDER = `
 import { appendFileSync } from "node:fs";
 import { afterEach as afterEachOne } from "vitest";
@@ -97,17 +96,14 @@ afterEachOne(({ task: { name, file } }) => {
   reached.clear();
 });
 `;
-/**
- * A test file that exists only in the copy of the service. It runs all laws of conditional writes as unit tests, because `missedConditions`
- * runs only unit tests. In the repository, some of these laws are in a file `.deep.test.ts`.
- */
+/** In the copy, a unit test runs all laws, because `missedConditions` runs only unit tests. Otherwise a deep test runs some of them. */
 const LAWS = "test/power/all-laws.test.ts";
 const ALL_LAWS = `/** Runs all laws. */
 import { laws, testLaws } from "./laws.ts";
 testLaws("writes", laws);
 `;
 
-/** Returns the source with a choice at each of its conditions. A condition may contain others. */
+/** Returns the source with a choice at each condition. A condition may contain others. */
 function withChoices(source: string, all: readonly Condition[]): string {
   const begins = all.map(({ id, start, end, before, holds }) => {
     const text = `${before}(isDropped(${JSON.stringify(id)}) ? ${holds} : `;
@@ -138,7 +134,7 @@ function copyWithChoices(): string {
 const Reached = z.object({ file: z.string(), name: z.string(), reached: z.array(z.string()) });
 type Reached = z.infer<typeof Reached>;
 
-/** Runs all unit tests with all conditions, and returns which conditions each test evaluates. Throws if a test fails. */
+/** Returns which conditions each unit test evaluates. */
 async function reachedIn(directory: string): Promise<Reached[]> {
   const file = join(directory, "reached.jsonl");
   const { code, output } = await vitest(directory, ["--project", "unit"], { REACHED: file });
@@ -153,9 +149,9 @@ const chosenOf = (tests: readonly Reached[]): Tests => ({
 });
 
 /**
- * Replaces each condition in turn, and runs tests until one fails: first the laws that evaluate the condition, then the other unit tests
- * that evaluate it, and then all tests that can notice a fault in its file. The last group is needed, because a condition that an earlier
- * test has evaluated may make a later test fail. Returns the number of conditions without which all tests pass.
+ * Replaces each condition in turn, and runs tests until one fails: first the laws and then the other unit tests that evaluate the
+ * condition, and at last all tests that can notice a fault in its file, because an earlier test may have evaluated a condition that makes a
+ * later test fail. Returns the number of conditions without which all tests pass.
  */
 export async function missedConditions(dropped: readonly Condition[]): Promise<number> {
   const directory = copyWithChoices();

@@ -88,7 +88,7 @@ function idsFrom(first: number): Ids {
   };
 }
 
-/** Sorts the attributes of an item and the members of its sets. DynamoDB returns them in any order, and the order has no meaning. */
+/** DynamoDB returns the attributes of an item and the members of its sets in any order. */
 function sorted(value: unknown, name = ""): unknown {
   if (Array.isArray(value)) return /^(SS|NS|BS)$/.test(name) ? value.toSorted() : value.map((one) => sorted(one));
   if (typeof value !== "object" || value === null) return value;
@@ -170,7 +170,7 @@ export async function startInterleaving() {
   const rows = (): Rows =>
     new Map(storedRows(server.database, TABLE).map(({ pk, sk, item }) => [`${pk} ${sk}`, sortedText(item)]));
 
-  /** Restores the rows that the stage has created. Writes only the rows that differ. */
+  /** Restores the rows of the stage. */
   async function restore(stage: Rows, now: Rows): Promise<void> {
     const changed = [...stage].filter(([key, item]) => now.get(key) !== item);
     const added = [...now].filter(([key]) => !stage.has(key));
@@ -254,7 +254,7 @@ export async function startInterleaving() {
     }
     for (const [name, others] of Object.entries(group.pairs)) {
       const verb = named(name);
-      // The calls are counted in a process with full caches, because it makes other calls than a process with empty caches.
+      // A process with full caches makes other calls than one with empty caches.
       const whole = await interleaved(verb, verb, Number.POSITIVE_INFINITY);
       const { names } = whole;
       const isWarm = group.warm !== undefined;
@@ -271,7 +271,7 @@ export async function startInterleaving() {
             throw new Error(`"${name}" after "${otherName}": expected done,${expected}, is ${answers}`);
           return { own: answers[1], other: answers[0], rows };
         });
-        // Checks the refusal before the loop below, because the loop may do nothing for a verb with a single table call.
+        // The loop below may do nothing for a verb with a single table call.
         await otherFirst();
         const allowed = [
           otherFirst,

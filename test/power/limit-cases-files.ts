@@ -21,10 +21,7 @@ import { type Case, company, db, NOW, succeeds } from "./limit-stage.ts";
 const noNames: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
 const objects = { put: async () => undefined };
 
-/**
- * Matches the rows of a file with prospects by their source ids. The company has `blocks` blocks of ids, and all its prospects are in the
- * first block. Returns false if the service refuses the file.
- */
+/** Matches a file with the prospects in the first of a company's `blocks` blocks of ids. Returns false if the service refuses the file. */
 async function matchesIn(blocks: number, prospects: number, rows = 1): Promise<boolean> {
   const { context, caller } = await company();
   const { companyId } = caller;
@@ -46,7 +43,7 @@ async function samplesOf(rows: string): Promise<readonly string[] | undefined> {
   return column?.samples;
 }
 
-/** Executes the import job of an uploaded file. `change` changes the row of the import before the execution. */
+/** @param change changes the row of the import before its job runs */
 async function imported(
   file: string,
   { isUpdate = false, change = (stored: StoredImport): StoredImport => stored, remainingMs = 900_000 } = {},
@@ -76,8 +73,7 @@ export const files = {
     most: (count) => matchesIn(1, count, count),
   },
   importBytes: {
-    // The request also has an invalid query, so that it never imports anything. A file that is not too large therefore gets 400 instead of
-    // 413.
+    // The invalid query makes a file that is not too large get 400 instead of 413.
     most: async (bytes) => {
       const part = 'Content-Disposition: form-data; name="file"; filename="f.csv"\r\nContent-Type: text/csv';
       const event = {
@@ -116,7 +112,7 @@ export const files = {
     is: async (length) => expect(await samplesOf("a".repeat(length + 1))).toEqual(["a".repeat(length)]),
   },
   jobRows: {
-    // The row of the import says that an earlier invocation has checked all rows but one, because checking a million rows takes seconds.
+    // Checking a million rows takes seconds, so an earlier invocation has checked all but one.
     most: async (count) => {
       const change = (stored: StoredImport): StoredImport => {
         const done = { ...stored.progress.done, prospect: limits.jobRows - 1 };

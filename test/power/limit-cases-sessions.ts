@@ -12,7 +12,7 @@ import { type Case, company, letters, NOW } from "./limit-stage.ts";
 
 const ORIGIN = "https://a.test";
 
-/** Creates a session whose access token expires `leftMs` milliseconds after the beginning of the session. */
+/** The access token expires `leftMs` milliseconds after the beginning of the session. */
 async function signedIn(leftMs = 0) {
   const { context, caller, now } = await company();
   const at = await sessionAt(context, caller, NOW + leftMs);
@@ -26,10 +26,7 @@ async function isOpenAfter({ now, isOpen }: At, ms: number): Promise<boolean> {
   return isOpen();
 }
 
-/**
- * Begins a refresh that the issuer does not answer, and a second refresh `ms` milliseconds later. Returns true if the second refresh sends
- * a request to the issuer.
- */
+/** The issuer does not answer the first refresh. Returns true if a second one, `ms` milliseconds later, asks the issuer too. */
 async function asksAgainAfter(ms: number): Promise<boolean> {
   const at = await signedIn();
   const { table } = at.context;

@@ -1,7 +1,4 @@
-/**
- * Applies faults to a copy of the service, and looks for a test that fails. The copy is in a temporary directory, so that the working tree
- * does not change.
- */
+/** Applies faults to a copy of the service in a temporary directory, and looks for a test that fails. */
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,17 +12,11 @@ export interface Tests {
   readonly names?: readonly string[];
 }
 
-/**
- * After this number of milliseconds, plus `FILE_MS` for each test file, a test run counts as failed. The limit is needed because a fault
- * may make the service wait for ever.
- */
+/** Time-out of a test run, plus `FILE_MS` for each test file, because a fault may make the service wait for ever. */
 const HANGS_MS = 300_000;
 const FILE_MS = 30_000;
 
-/**
- * Calls `failure` for each fault, for two faults at a time. Prints the test that notices each fault. Returns the number of faults that no
- * test notices.
- */
+/** Tries two faults at a time, and prints the test that notices each. Returns the number of faults that no test notices. */
 export async function countMissed<F extends { readonly name: string }>(
   faults: readonly F[],
   failure: (fault: F, worker: number) => Promise<string | undefined>,
@@ -57,10 +48,7 @@ export function copyOfService(): string {
   return directory;
 }
 
-/**
- * Runs groups of tests one after the other until a test fails. Returns the name of this test, or undefined if all pass.
- * @param variables the environment variables of the tests, in addition to those of this process
- */
+/** Runs groups of tests one after the other until a test fails. Returns the name of this test, or undefined if all pass. */
 export async function firstFailure(
   cwd: string,
   steps: readonly Tests[],
@@ -81,11 +69,7 @@ export async function firstFailure(
   return undefined;
 }
 
-/**
- * Resolves when the tests have run.
- * @param args options and names of test files
- * @param timeout milliseconds after which the run is killed
- */
+/** @param timeout milliseconds after which the run is killed */
 export async function vitest(
   cwd: string,
   args: readonly string[],
@@ -106,7 +90,7 @@ export async function vitest(
   return { code, output };
 }
 
-/** Returns the TypeScript files below a directory, as paths from the root. */
+/** The TypeScript files below a directory, as paths from the root. */
 export const sourcesIn = (directory: string): string[] =>
   readdirSync(join(ROOT, directory), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
@@ -114,8 +98,8 @@ export const sourcesIn = (directory: string): string[] =>
     .toSorted();
 
 /**
- * Returns a function that lists the tests of `npm test` that can notice a fault in a file. The list begins with the unit tests that import
- * the file directly or through other files, ordered by the number of these imports. All API tests follow.
+ * Returns a function that lists the tests of `npm test` that can notice a fault in a file: the unit tests that import the file, through the
+ * fewest other files first, and all API tests.
  */
 export function testsOfFiles(): (file: string) => string[] {
   const importers = new Map<string, Set<string>>();

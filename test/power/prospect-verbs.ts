@@ -1,7 +1,4 @@
-/**
- * The operations that change prospects and their notes, appointments, tags and addresses. interleaved.ts tests each of them: nothing may be
- * lost if a competing operation runs between two of its calls to the table.
- */
+/** The verbs of prospects, notes, appointments, tags and addresses, for the general law of conditional writes (interleaved.ts). */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { all, missing } from "#shared/db/expression.ts";

@@ -236,10 +236,7 @@ const replays: Group<Webhook & { readonly deliveryId: string }> = {
     "step of the replay": ["step of the replay", "deletion", "redelivery", "attempt"],
     replay: ["step of the replay"],
   },
-  verbs: {
-    ...backlogs.verbs,
-    "step of the replay": stepOf("replay"),
-  },
+  verbs: { ...backlogs.verbs, "step of the replay": stepOf("replay") },
 };
 
 /** A registration with a delay of a minute. Its debounce window is open, and becomes due when the calls run. */
@@ -273,10 +270,7 @@ const manual: Group<Webhook> = {
   stage: settings.stage,
   ignored: ["id", "eventId", "deliveryId", "body"],
   random: /(manual|test)-[0-9a-f-]{36}|dlv_[0-9a-z]{29}|(?<=#D#[0-9]+#)[0-9]|(?<=DUE#)[0-9]/g,
-  pairs: {
-    trigger: ["trigger", "deletion", "deleted registration"],
-    "test delivery": ["deletion"],
-  },
+  pairs: { trigger: ["trigger", "deletion", "deleted registration"], "test delivery": ["deletion"] },
   refusals: {
     trigger: { deletion: "not_found", "deleted registration": "not_found" },
     "test delivery": { deletion: "not_found" },
