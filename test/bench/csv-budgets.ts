@@ -29,7 +29,6 @@ const memory = { peakHeapBytes: z.number(), peakBytes: z.number() };
 
 /** Times are milliseconds of the wall clock. */
 const Imported = z.object({ ...memory, ms: z.number(), writeUnits: z.number(), imported: z.int(), blocks: Blocks });
-export type Imported = z.infer<typeof Imported>;
 
 const Exported = z.object({
   ...memory,
@@ -41,7 +40,6 @@ const Exported = z.object({
   jobMs: z.number(),
   processed: z.int(),
 });
-export type Exported = z.infer<typeof Exported>;
 
 /** Milliseconds of the service, and of plain ("bare") SDK calls that write and read the same rows. */
 const Ratios = z.object({
@@ -50,7 +48,6 @@ const Ratios = z.object({
   exportMs: z.number(),
   bareReadMs: z.number(),
 });
-export type Ratios = z.infer<typeof Ratios>;
 
 /** The process fails if its heap exceeds this number of megabytes. */
 const heapOf = (mb: number) => ({ flags: [`--max-heap-size=${mb}`, `--max-semi-space-size=${YOUNG_MB}`] });

@@ -27,7 +27,7 @@ import { TABLE, tableAt } from "../harness/faulty-dynamodb.ts";
 import { bytesOf } from "../harness/item-bytes.ts";
 import { beginExport, beginImport } from "../harness/verbs.ts";
 import { nowhere, taken } from "./clock.ts";
-import type { Blocks, Exported, Imported, Ratios } from "./csv-budgets.ts";
+import type { Blocks } from "./csv-budgets.ts";
 import { folderBucket } from "./folder-bucket.ts";
 import { plainSdk } from "./table.ts";
 
@@ -83,7 +83,7 @@ async function runImport(id: number): Promise<{ imported: number; blocks: Blocks
   return { imported, blocks: prospectBlocks };
 }
 
-async function importAll(): Promise<Imported> {
+async function importAll() {
   const id = await uploaded();
   const { ms, writeUnits, result } = await timed(() => runImport(id));
   return { ...memory, ms, writeUnits, ...result };
@@ -92,7 +92,7 @@ async function importAll(): Promise<Imported> {
 const streamed = async (filter: ProspectFilter = {}): Promise<void> =>
   pipeline(Readable.from(gzipped(await exportProspects(context, caller, filter)), { highWaterMark: 1 }), nowhere());
 
-async function exportAll(): Promise<Exported> {
+async function exportAll() {
   let rowBytes = 0;
   for (let block = blocks.from; block <= blocks.to; block++) {
     const pages = context.table.query({ ...keys.prospectBlock(companyId, block), consistency: "eventual" });
@@ -133,7 +133,7 @@ async function plainWrite(items: readonly Item[]): Promise<void> {
   });
 }
 
-async function ratios(): Promise<Ratios> {
+async function ratios() {
   const sums = { importMs: 0, bareWriteMs: 0, exportMs: 0, bareReadMs: 0 };
   const written: Blocks[] = [];
   for (let round = 0; round < ROUNDS; round++) {

@@ -67,23 +67,16 @@ export async function deliveryTimes(): Promise<DeliveryTimes[]> {
   }
 }
 
-interface Receiver {
-  readonly url: string;
-  /** The first webhook body that arrived. The plain posts send it too. */
-  sample(): string;
-  arrival(id: number): Promise<number>;
-  close(): void;
-}
-
 const Received = z.object({ data: z.object({ prospect: z.object({ id: z.number() }) }) });
 
-async function startReceiver(): Promise<Receiver> {
+async function startReceiver() {
   const arrivals = new Map<number, PromiseWithResolvers<number>>();
   const at = (id: number): PromiseWithResolvers<number> => {
     const known = arrivals.get(id) ?? Promise.withResolvers<number>();
     arrivals.set(id, known);
     return known;
   };
+  /** The first webhook body that arrived. The plain posts send it too. */
   let sample = "";
   const { endpoint, stop } = await serveOnLoopback(async (incoming, response) => {
     const body = await text(incoming);
@@ -92,8 +85,9 @@ async function startReceiver(): Promise<Receiver> {
     at(Number(incoming.headers["x-bare"] ?? Received.parse(JSON.parse(body)).data.prospect.id)).resolve(now);
     response.writeHead(204).end();
   });
-  return { url: `${endpoint}/`, sample: () => sample, arrival: (id) => at(id).promise, close: stop };
+  return { url: `${endpoint}/`, sample: () => sample, arrival: (id: number) => at(id).promise, close: stop };
 }
+type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
 const Outputs = z.object({
   TableName: z.string(),

@@ -15,7 +15,7 @@ import type { HandlerTimes } from "./handler-process.ts";
 import { indexCosts } from "./index-costs.ts";
 import { functionOf, Measured, type Operation, operations } from "./measured.ts";
 import { monthlyResources } from "./monthly-resources.ts";
-import { type Answer, resourceOf, type Send, type Sent, sendTo } from "./sending.ts";
+import { type Answer, resourceOf, type Sent, sendTo } from "./sending.ts";
 
 /** The units of a warm operation do not depend on the number of prospects (docs/benchmarks.md). */
 const PROSPECTS = 10_000;
@@ -73,21 +73,13 @@ export async function measure(): Promise<Measured> {
 
 type Requests = Readonly<Record<Operation, readonly Sent[]>>;
 
-interface Company {
-  readonly send: Send;
-  readonly token: string;
-  readonly callerContext: Readonly<Record<string, string>>;
-  /** Each list and each search returns other prospects, so the function must read them from the table. */
-  readonly requests: Requests;
-}
-
 const Page = z.object({
   items: z.array(z.object({ id: z.int(), currentStatus: z.nullable(z.object({ id: z.int() })) })),
 });
 const Statuses = z.array(z.object({ id: z.int() }));
 const Me = z.object({ user: z.object({ id: z.int() }), company: z.object({ id: z.int() }) });
 
-async function openCompany(service: LocalService): Promise<Company> {
+async function openCompany(service: LocalService) {
   const token = await service.tokenOf("owner@acme.test");
   if (token === undefined) throw new Error("the demo company has no owner");
   const send = sendTo(service.url, token);
@@ -98,7 +90,9 @@ async function openCompany(service: LocalService): Promise<Company> {
   const callerContext = { companyId: `${me.company.id}`, userId: `${me.user.id}`, rights: "owner" };
   return { send, token, callerContext, requests: requestsOn(items, statuses) };
 }
+type Company = Awaited<ReturnType<typeof openCompany>>;
 
+/** Each list and each search returns other prospects, so the function must read them from the table. */
 function requestsOn(items: z.infer<typeof Page>["items"], statuses: z.infer<typeof Statuses>): Requests {
   const get = (path: string): Sent => ({ method: "GET", path });
   const prospectAt = (i: number) => at(items, (i * 7) % items.length);

@@ -21,12 +21,10 @@ export interface Sent {
 /** Headers that only the local service sends. */
 const LOCAL_HEADERS = new Set(["server-timing", "keep-alive"]);
 
-export type Send = (sent: Sent) => Promise<Answer>;
-
 /** The returned function throws an error if the service refuses the request. */
 export const sendTo =
-  (url: string, token: string): Send =>
-  async ({ method, path, body, etag }) => {
+  (url: string, token: string) =>
+  async ({ method, path, body, etag }: Sent): Promise<Answer> => {
     const headers = {
       authorization: `Bearer ${token}`,
       "accept-encoding": "gzip",
