@@ -102,35 +102,31 @@ test("Safari says that it deletes what waits, and how to install the page", asyn
   await page.getByText("This device has no connection.").waitFor();
   await press("Close");
   const sentence = page.getByText("Safari deletes what waits");
-  const opened = async () => {
+  const countAfter = async (state: string): Promise<number> => {
+    await page.getByRole("status").getByText(state).click();
     await page.getByText("The data on this device takes").waitFor();
     const count = await sentence.count();
     await press("Close");
     return count;
   };
+  const edge = "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/138.0.0.0 Safari/537.36 Edg/138.0";
   for (const [name, count] of [
-    [
-      "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 EdgiOS/138.0 Safari/604.1",
-      1,
-    ],
-    ["Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/138.0.0.0 Safari/537.36 Edg/138.0", 0],
+    [safari.replace("Version/18.5", "Version/18.0 EdgiOS/138.0"), 1],
+    [edge, 0],
+    [safari, 1],
   ] as const) {
     await page.evaluate(`navigator.userAgent = ${JSON.stringify(name)}; 0`);
-    await page.getByRole("status").getByText("1 waiting").click();
-    expect(await opened(), name).toBe(count);
+    expect(await countAfter("1 waiting"), name).toBe(count);
   }
-  await page.evaluate(`navigator.userAgent = ${JSON.stringify(safari)}; 0`);
   await page.evaluate(`window.matchMedia = ((real) => (query) =>
     query === "(display-mode: standalone)" ? { matches: true } : real(query))(matchMedia); 0`);
-  await page.getByRole("status").getByText("1 waiting").click();
-  expect(await opened(), "the page is installed").toBe(0);
+  expect(await countAfter("1 waiting"), "the page is installed").toBe(0);
   await rep.context.setOffline(false);
   await upToDate(page);
   await page.reload();
   await upToDate(page);
   await page.evaluate(`Object.defineProperty(navigator, "userAgent", { value: ${JSON.stringify(safari)} })`);
-  await page.getByRole("status").getByText("Up to date").click();
-  expect(await opened(), "nothing waits").toBe(0);
+  expect(await countAfter("Up to date"), "nothing waits").toBe(0);
 });
 
 test("a conflict is shown in words, and the user decides", async () => {

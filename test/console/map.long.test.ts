@@ -129,7 +129,7 @@ describe("an admin", () => {
     await page.setViewportSize(small);
   });
 
-  test("selects prospects with a frame by the keyboard, assigns them, and undoes it", async () => {
+  test("selects prospects with a frame by the keyboard", async () => {
     const { page } = admin();
     const { keyboard } = page;
     await jumpTo(page, [-104.955, 39.755], 12);
@@ -157,21 +157,9 @@ describe("an admin", () => {
     await inside("1 prospect", ...times(3, "-"), ...times(9, "ArrowUp"));
     await keyboard.press("Enter");
     const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("Change", { exact: true }).focus();
-    await keyboard.type("Assign to");
-    await dialog.getByRole("combobox", { name: "To", exact: true }).focus();
-    await keyboard.type("Ravi Rep");
+    await chooseChange(page, "Assign to", "Ravi Rep");
     await dialog.getByText("This concerns 1 prospect.").waitFor();
-    await dialog.getByRole("button", { name: "Assign 1 prospect to Ravi Rep" }).waitFor();
-    await keyboard.press("Tab");
-    expect(await namesOf(team().rep)).toEqual([]);
-    await keyboard.press("Enter");
-    await page.getByRole("status").getByText("1 prospect changed.").waitFor();
-    expect(await namesOf(team().rep)).toEqual(["Cid"]);
-    await page.getByRole("button", { name: "Undo" }).focus();
-    await keyboard.press("Enter");
-    await page.getByRole("status").getByText("1 prospect restored.").waitFor();
-    expect(await namesOf(team().rep)).toEqual([]);
+    await dialog.getByRole("button", { name: "Close", exact: true }).click();
     await closeMessages(page);
   });
 

@@ -101,16 +101,20 @@ export const isBeingSent = (fault: string): boolean => / 409 .*\/redeliver$/.tes
 
 /** Presses the button until the page shows the message. The service refuses a delivery whose attempt has not quite ended. */
 export async function pressUntil(page: Page, button: Locator, message: string): Promise<void> {
-  const notice = page.getByRole("status").getByText(message);
-  const press = async (): Promise<boolean> => {
-    await button.click();
-    const shown = notice.first().waitFor({ timeout: 2_000 });
-    return shown.then(
+  const notice = page.getByRole("status").getByText(message).first();
+  await repeated(() => button.click(), notice);
+}
+
+/** Repeats the action until the element is shown. */
+async function repeated(act: () => Promise<void>, shown: Locator): Promise<void> {
+  const attempt = async (): Promise<boolean> => {
+    await act();
+    return shown.waitFor({ timeout: 2_000 }).then(
       () => true,
       () => false,
     );
   };
-  await expect.poll(press).toBe(true);
+  await expect.poll(attempt, soon).toBe(true);
 }
 
 export const chooseCsv = (page: Page, content: string | Buffer) =>
@@ -214,14 +218,7 @@ export const soon = { timeout: 240_000, interval: 200 };
 
 /** Clicks on a place of the map until `opened` is shown. While the map replaces a tile, a click finds nothing. */
 export async function clickUntil(page: Page, [lat, lng]: readonly [lat: number, lng: number], opened: Locator) {
-  const click = async (): Promise<boolean> => {
-    await page.mouse.click(...(await positionOf(page, lng, lat)));
-    return opened.waitFor({ timeout: 2_000 }).then(
-      () => true,
-      () => false,
-    );
-  };
-  await expect.poll(click, soon).toBe(true);
+  await repeated(async () => page.mouse.click(...(await positionOf(page, lng, lat))), opened);
 }
 
 export async function clustersOn(page: Page): Promise<number[]> {

@@ -92,9 +92,6 @@ describe("a webhook", () => {
     await dialog.getByLabel("Value").fill("Sold");
     await matching({ "newStatus.value": "Sold" });
     const operator = dialog.getByLabel("Operator");
-    await operator.selectOption({ label: "is any of" });
-    await dialog.getByLabel("Value").fill("Sold, Interested");
-    await matching({ "newStatus.value": ["Sold", "Interested"] });
     await operator.selectOption({ label: "is empty" });
     await matching({ "newStatus.value": null });
     await dialog.getByLabel("Field").fill("newStatus.id");
@@ -105,13 +102,11 @@ describe("a webhook", () => {
     expect(await violationsOf(page)).toEqual([]);
     await dialog.getByRole("button", { name: "Add", exact: true }).click();
     await dialog.waitFor({ state: "detached" });
-    const { registrations } = dataOf(await team.admin.GET("/api/webhooks/{id}", { params: { path: { id } } }));
-    expect(registrations.map(({ filter }) => filter)).toContainEqual({ "newStatus.id": numbers });
-
     const filters = async () => {
       const webhook = dataOf(await team.admin.GET("/api/webhooks/{id}", { params: { path: { id } } }));
       return webhook.registrations.map(({ filter, delayMinutes }) => ({ filter, delayMinutes }));
     };
+    expect(await filters()).toContainEqual({ filter: { "newStatus.id": numbers }, delayMinutes: 0 });
     const filtered = page
       .getByRole("region", { name: "Registrations" })
       .getByRole("row")
