@@ -5,21 +5,26 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import { openMail } from "#shared/aws/ses.ts";
-import { commitTo, contextOn } from "#shared/context.ts";
+import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { carryOut, type Plan } from "#shared/db/plan.ts";
 import * as limits from "#shared/limits.ts";
-import { createKey, revokeKey, rotateKey, takeOverKey } from "#shared/reference/api-keys.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { sweepKeyNotices } from "#shared/reference/key-notices.ts";
-import { createAccount, deleteAccount } from "#shared/reference/service-accounts.ts";
 import { getUser } from "#shared/reference/users.ts";
 import { eventsOf } from "#shared/webhooks/events/row-events.ts";
 import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
-import * as verbs from "../harness/verbs.ts";
-import { createUser, updateUser } from "../harness/verbs.ts";
+import {
+  createAccount,
+  createKey,
+  createUser,
+  deleteAccount,
+  revokeKey,
+  rotateKey,
+  takeOverKey,
+  updateUser,
+} from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { publish } from "../webhooks/debounce-stage.ts";
 import { drain, expectReconciled, newPipeline } from "../webhooks/delivery-pipeline.ts";
@@ -32,9 +37,7 @@ async function scene() {
   const time = { now: NOW };
   const context = contextOn(db.direct, { now: () => time.now });
   const owner = await newOwner(context);
-  const commit = async <Answer>(verb: () => Promise<Plan<Answer>>): Promise<Answer> =>
-    (await carryOut(verb, commitTo(context.table))).answer;
-  const account = await commit(() => createAccount(context, owner, { name: "Form", role: "admin", permissions: [] }));
+  const account = await createAccount(context, owner, { name: "Form", role: "admin", permissions: [] });
   const key = keys.keyRing(account.sub);
   let before = await context.table.get(key);
   /** Returns the events since the last call. A repeated stream record must lead to events with the same ids. */
@@ -49,17 +52,15 @@ async function scene() {
     return made.map(({ event, recordId, data }) => ({ event, recordId, data }));
   }
   async function newKey(name: string, caller = owner, expiresAt?: string) {
-    const made = await commit(() =>
-      createKey(context, caller, account.id, { name, scopes: ["prospects:read"], expiresAt }),
-    );
+    const made = await createKey(context, caller, account.id, { name, scopes: ["prospects:read"], expiresAt });
     expect(await events()).toEqual([]);
     return made;
   }
-  return { time, context, owner, account, commit, events, newKey };
+  return { time, context, owner, account, events, newKey };
 }
 
 test("a revocation, a deleted account and a creator who leaves make one event for each key", async () => {
-  const { context, owner, account, commit, events, newKey } = await scene();
+  const { context, owner, account, events, newKey } = await scene();
   const leaver = await createUser(context, memoryIdentities(), owner, {
     ...{ email: "l@x.test", firstName: "L", lastName: "L", role: "admin", permissions: [] },
   });
@@ -77,14 +78,14 @@ test("a revocation, a deleted account and a creator who leaves make one event fo
   );
   await updateUser(context, owner, leaver.id, { isActive: false });
   expect(await events(), "a key is orphaned once").toEqual([]);
-  await commit(() => takeOverKey(context, owner, account.id, a.id));
-  await commit(() => rotateKey(context, owner, account.id, c.id, { overlapSeconds: 0 }));
+  await takeOverKey(context, owner, account.id, a.id);
+  await rotateKey(context, owner, account.id, c.id, { overlapSeconds: 0 });
   expect(await events()).toEqual([]);
-  await commit(() => revokeKey(context, owner, account.id, b.id));
+  await revokeKey(context, owner, account.id, b.id);
   const [revoked] = await events();
   expect(revoked).toMatchObject({ event: "api_key.revoked", data: { serviceAccount, key: { id: b.id, name: "b" } } });
   expect(JSON.stringify(revoked)).not.toContain(b.key.slice(13, 40));
-  await commit(() => deleteAccount(context, owner, account.id));
+  await deleteAccount(context, owner, account.id);
   const names = (await events()).map(({ event, data }) => [event, data]);
   expect(names, "the rotated key had ended").toMatchObject([
     ["api_key.revoked", { key: { id: a.id } }],
@@ -103,14 +104,14 @@ test("a registration with a delay gets each event of a change that revokes sever
   const context = contextOn(db.direct, at.context.clock);
   const [userId = 0] = (await loadDictionary(context.table, companyId)).users.keys();
   const owner: Caller = { companyId, userId, role: "owner", permissions: [] };
-  const account = await verbs.createAccount(context, owner, { name: "Form", role: "admin", permissions: [] });
+  const account = await createAccount(context, owner, { name: "Form", role: "admin", permissions: [] });
   const names = ["a", "b", "c"];
   for (const name of names) {
-    await verbs.createKey(context, owner, account.id, { name, scopes: ["prospects:read"] });
+    await createKey(context, owner, account.id, { name, scopes: ["prospects:read"] });
   }
   const ring = keys.keyRing(account.sub);
   const before = await context.table.get(ring);
-  await verbs.deleteAccount(context, owner, account.id);
+  await deleteAccount(context, owner, account.id);
   const change = { before, after: await context.table.get(ring) };
   // The stream may repeat a record, immediately or after the delivery was attempted.
   await publish(at, change, change);
@@ -174,7 +175,7 @@ describe("a mail", () => {
     openMail({ endpoint: ses.endpoint, credentials: { accessKeyId: "a", secretAccessKey: "b" } });
 
   test("goes to the admins and owners once, and again after a failure", async () => {
-    const { time, context, owner, account, commit, newKey } = await scene();
+    const { time, context, owner, account, newKey } = await scene();
     const user = { firstName: "A", lastName: "B", permissions: [] };
     const people = ["admin", "sales"] as const;
     for (const role of people) {
@@ -183,7 +184,7 @@ describe("a mail", () => {
     }
     await createUser(context, memoryIdentities(), owner, { ...user, role: "admin", email: "invited@x.test" });
     const { id, last4 } = await newKey("Production");
-    await commit(() => revokeKey(context, owner, account.id, id));
+    await revokeKey(context, owner, account.id, id);
     const mail = openTestMail();
     status = 500;
     await sweepKeyNotices({ ...context, mail });
@@ -207,12 +208,12 @@ describe("a mail", () => {
   });
 
   test(`is sent to a company at most ${limits.keyMailsPerDay} times a day`, async () => {
-    const { time, context, owner, account, commit, events, newKey } = await scene();
+    const { time, context, owner, account, events, newKey } = await scene();
     const mail = openTestMail();
     const cause = async (): Promise<void> => {
       await events();
       const { id } = await newKey("a");
-      await commit(() => revokeKey(context, owner, account.id, id));
+      await revokeKey(context, owner, account.id, id);
       await sweepKeyNotices({ ...context, mail });
     };
     for (let i = 0; i <= limits.keyMailsPerDay; i++) await cause();
