@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import type { AddressPatch } from "../../docs/client/api.ts";
 import { at } from "../harness/client.ts";
-import { dataOf, present, problemOf } from "../harness/shapes.ts";
+import { csvForm } from "../harness/csv-form.ts";
+import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { subscribe } from "../webhooks/subscribed.ts";
 
@@ -25,6 +26,18 @@ test("addresses are created, read and changed; a computed text follows the chang
   expect(await formatted({ formattedAddress: null, address2: null })).toBe("1 Main St, Denver, CO 80203");
   const wrong = await as.rep.POST("/api/addresses", { body: { ...home, state: "x".repeat(256) } });
   expect(problemOf(wrong, 400, "validation_failed")).toMatchObject([{ pointer: "/state" }]);
+});
+
+test("an address that an import has created can be changed", async () => {
+  const name = uniqueName();
+  const file = `name,address1,city,state,zip\n${name},1 Main St,Denver,CO,80202\n`;
+  expect((await as.admin.send("POST", "/api/prospects/import", { body: csvForm(file) })).status).toBe(200);
+  const { items } = dataOf(await as.admin.GET("/api/prospects", { params: { query: { search: name } } }));
+  const address = present(items[0]?.address);
+  const body = { zip: "80203" };
+  expect(dataOf(await as.admin.PATCH("/api/addresses/{id}", { ...at(address.id), body }))).toMatchObject(body);
+  const { address: shown } = dataOf(await as.admin.GET("/api/prospects/{id}", at(present(items[0]).id)));
+  expect(shown).toMatchObject(body);
 });
 
 test("a page of addresses names the next page, and the last page names none", async () => {

@@ -136,6 +136,34 @@ describe("rights", () => {
     expect(dataOf(await managing.GET("/api/me"))).toMatchObject({ role: "admin", user: { lastName: "Other" } });
   });
 
+  test("to change people and accounts are those of the scopes", async () => {
+    const { id } = await newAccount(as.admin);
+    const managing = using(await newKeyOf(as.admin, id, { scopes: ["keys:manage", "users:manage"] }));
+    const body = { email: `${uniqueName()}@x.test`, firstName: "Ina", lastName: "Invited", role: "sales" as const };
+    const person = dataOf(await managing.POST("/api/users", { body }), 201);
+    dataOf(await managing.PATCH("/api/users/{id}", { ...at(person.id), body: { firstName: "Ira" } }));
+    dataOf(await managing.DELETE("/api/users/{id}", at(person.id)));
+    await newAccount(managing);
+    const narrow = using(await newKeyOf(as.admin, id, { scopes: ["keys:manage"] }));
+    problemOf(await narrow.POST("/api/users", { body }), 403, "insufficient_scope");
+  });
+
+  test("fall with those of the creator, until another admin takes the key over", async () => {
+    const email = `${uniqueName()}@x.test`;
+    const person = { email, firstName: "Lea", lastName: "Leaver", role: "admin" as const };
+    const { id: leaverId } = dataOf(await as.owner.POST("/api/users", { body: person }), 201);
+    const leaver = clientOf(email);
+    const account = await newAccount(leaver);
+    const key = await newKeyOf(leaver, account.id);
+    dataOf(await as.owner.PATCH("/api/users/{id}", { ...at(leaverId), body: { role: "sales" } }));
+    await flushAuthorizers();
+    expect(dataOf(await using(key).GET("/api/me"))).toMatchObject({ role: "sales", permissions: [] });
+    const take = "/api/service-accounts/{id}/keys/{keyId}/take-over";
+    expect(dataOf(await as.admin.POST(take, keyPath(account.id, key.id)))).toMatchObject({ orphanedAt: null });
+    await flushAuthorizers();
+    expect(dataOf(await using(key).GET("/api/me"))).toMatchObject({ role: "admin" });
+  });
+
   test("of the keys that a key creates for another account are at most its own", async () => {
     const [own, other] = [await newAccount(as.admin), await newAccount(as.admin)];
     const managing = using(await newKeyOf(as.admin, own.id, { scopes: ["keys:manage"] }));
