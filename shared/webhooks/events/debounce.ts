@@ -62,8 +62,6 @@ export const StoredWindowEvent = z.object({
 export type StoredWindowEvent = z.infer<typeof StoredWindowEvent>;
 
 const ENVELOPE_BYTES = 1_000;
-/** If an event and a change of the delay are less than this apart, their times do not show which was first, because clocks differ. */
-const CLOCK_SKEW_MS = 60_000;
 const KEPT_LONGER_SECONDS = 2 * 86_400;
 
 /**
@@ -91,7 +89,7 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;
   const { companyId, webhookId, delayMinutes, delayChangedAt } = subscriber;
-  const since = delayChangedAt === undefined ? 0 : Date.parse(delayChangedAt) + CLOCK_SKEW_MS;
+  const since = delayChangedAt === undefined ? 0 : Date.parse(delayChangedAt) + limits.clockDifferenceMs;
   if (Date.parse(event.createdAt) > since) return false;
   const key = delayMinutes > 0 ? keys.delivery(companyId, webhookId, ownId(match)) : eventKeyOf(match);
   return (await table.get(key)) !== undefined;
@@ -166,7 +164,6 @@ function opening(
 ): Step {
   const { id, dueAt, isBulk } = opened;
   const expiresAt = opened.expiresAt + KEPT_LONGER_SECONDS;
-  const versions = { fromVersion: row.version, toVersion: row.version };
   const next: StoredWindow = {
     type: "window",
     deliveryId: id,
@@ -174,7 +171,8 @@ function opening(
     dueAt,
     eventCount: 1,
     bytes,
-    ...versions,
+    fromVersion: row.version,
+    toVersion: row.version,
     expiresAt,
   };
   const writes: Write[] = [

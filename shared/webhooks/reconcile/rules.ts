@@ -5,6 +5,7 @@ import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { debounceKeys, type FanOutLane, fanOutKeys } from "#shared/db/webhook-keys.ts";
 import { jsonOf } from "#shared/json.ts";
+import * as limits from "#shared/limits.ts";
 import type { Attempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { StoredWindow } from "#shared/webhooks/events/debounce.ts";
 import { StoredFanOut, StoredProgress } from "#shared/webhooks/events/fan-out.ts";
@@ -14,7 +15,6 @@ import { MAX_ATTEMPTS } from "#shared/webhooks/retry-plan.ts";
 
 /** The sweeper replaces a lost queue message within this time. */
 const SWEPT_MS = 15 * 60_000;
-const CLOCKS_DIFFER_MS = 60_000;
 
 /** Returns true if all given times are more than `SWEPT_MS` ago. Work that still waits then is a fault. */
 const isLate = (now: number, times: readonly (string | undefined)[]): boolean =>
@@ -29,7 +29,8 @@ export function webhookFaults({ limiter, replay, webhook, webhookId, now, ...row
   const { used, slots } = limiter;
   if (used !== slots.length) add(`its limiter counts ${used} slots, ${slots.length} are in use`);
   for (const { ids, until } of slots) {
-    if (Date.parse(until) > now + LEASE_MS + CLOCKS_DIFFER_MS) add(`${ids.join()} has a slot whose lease is too long`);
+    const latest = now + LEASE_MS + limits.clockDifferenceMs;
+    if (Date.parse(until) > latest) add(`${ids.join()} has a slot whose lease is too long`);
   }
   if (limiter.dueAt !== undefined && isLate(now, [limiter.dueAt, limiter.lookUntil, limiter.emptySince])) {
     add("its throttled backlog has not been drained for a quarter of an hour");

@@ -18,18 +18,16 @@ export interface DueEntry {
 /** Reads a company's deliveries in the due index, grouped by webhook, without paused and throttled backlogs. */
 export async function readDue(table: Reads, companyId: number): Promise<Map<number, Item[]>> {
   const own = new RegExp(`^C#${companyId}#D#(\\d+)#\\d+$`);
-  const found: { readonly webhookId: number; readonly item: Item }[] = [];
+  const webhookIdOf = ({ pk }: Item): string | undefined => own.exec(String(pk))?.[1];
+  const found: Item[] = [];
   await Promise.all(
     keys.dueShards().map(async (shard) => {
       for await (const item of table.query({ pk: shard, index: "due" })) {
-        const [, webhookId] = own.exec(String(item.pk)) ?? [];
-        if (webhookId !== undefined) found.push({ webhookId: Number(webhookId), item });
+        if (webhookIdOf(item) !== undefined) found.push(item);
       }
     }),
   );
-  return new Map(
-    [...Map.groupBy(found, ({ webhookId }) => webhookId)].map(([id, of]) => [id, of.map(({ item }) => item)]),
-  );
+  return Map.groupBy(found, (item) => Number(webhookIdOf(item)));
 }
 
 async function readBacklogs(table: Reads, companyId: number, webhookId: number): Promise<Item[]> {
