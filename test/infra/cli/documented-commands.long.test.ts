@@ -23,12 +23,12 @@ const filledWords = (command: string): string[] =>
 /** The exit code of a command that finds no deployment. */
 const FAILED = 1;
 
-/** Returns an empty text if the command accepts its arguments. It then fails without its usage, because it finds no deployment. */
-async function faultOfScript(name: string, args: readonly string[]): Promise<string> {
+/** Throws unless the command accepts its arguments. It then fails without its usage, because it finds no deployment. */
+async function checkScript(name: string, args: readonly string[]): Promise<void> {
   const [node, file = "", ...given] = (scripts()[name] ?? "").split(" ");
-  if (node !== "node") return `no script is named ${name}`;
+  if (node !== "node") throw new Error(`no script is named ${name}`);
   const { status, stderr } = await runFile(file, [...given, ...args]);
-  return status !== FAILED || stderr.includes("usage:") ? `${status}: ${stderr}` : "";
+  if (status !== FAILED || stderr.includes("usage:")) throw new Error(`${status}: ${stderr}`);
 }
 
 const subcommands = ["bootstrap", "deploy", "destroy", "drift", "rollback"] as const;
@@ -37,30 +37,13 @@ for (const name of subcommands) {
   help.set(name, (await runFile("node_modules/aws-cdk/bin/cdk", [name, "--help"])).stdout);
 }
 
-/** Returns the error, or an empty text. */
-function faultOfCdk(name: string, args: readonly string[]): string {
+function checkCdk(name: string, args: readonly string[]): void {
   const text = help.get(name);
-  if (text?.startsWith(`cdk ${name}`) !== true) return `cdk has no command ${name}`;
+  if (text?.startsWith(`cdk ${name}`) !== true) throw new Error(`cdk has no command ${name}`);
   const options = args.filter((arg) => arg.startsWith("-"));
   const unknown = options.filter((option) => !new RegExp(`(?:^|\\s)${option}[\\s,]`, "m").test(text));
-  if (unknown.length > 0) return `cdk ${name} has no option ${unknown}`;
-  const context = args.flatMap((arg, at) => (args[at - 1] === "-c" ? [arg.split("=")] : []));
-  try {
-    readConfig(Object.fromEntries(context));
-    return "";
-  } catch (error) {
-    return String(error);
-  }
-}
-
-/** Returns the error, or an empty text. */
-function faultOfAws(words: readonly string[]): string {
-  try {
-    awsCall(words);
-    return "";
-  } catch (error) {
-    return String(error);
-  }
+  if (unknown.length > 0) throw new Error(`cdk ${name} has no option ${unknown}`);
+  readConfig(Object.fromEntries(args.flatMap((arg, at) => (args[at - 1] === "-c" ? [arg.split("=")] : []))));
 }
 
 /** Commands that this test does not check, because other tests run them or because they are not commands of this project. */
@@ -71,19 +54,18 @@ const known = new Set([
   'curl -i "https://ID.execute-api.$AWS_REGION.amazonaws.com/live/health"',
 ]);
 
-async function faultOf(command: string): Promise<string> {
-  if (known.has(command)) return "";
+/** Throws unless the command exists and accepts its arguments. */
+async function check(command: string): Promise<void> {
+  if (known.has(command)) return;
   const [program, subcommand, name = "", ...args] = filledWords(command.replace(/^AWS_PROFILE=\S+ /, ""));
-  if (program === "npm" && subcommand === "run") return faultOfScript(name, args.slice(1));
-  if (program === "npx" && subcommand === "cdk") return faultOfCdk(name, args);
-  if (program === "aws") return faultOfAws(filledWords(command));
-  return "this test does not know the command";
+  if (program === "npm" && subcommand === "run") return checkScript(name, args.slice(1));
+  if (program === "npx" && subcommand === "cdk") return checkCdk(name, args);
+  if (program === "aws") return void awsCall(filledWords(command));
+  throw new Error("this test does not know the command");
 }
 
 describe("the commands of the documents", () => {
-  it.concurrent.each([...new Set(commands)])("%s exists and accepts its arguments", async (command) => {
-    expect(await faultOf(command)).toBe("");
-  });
+  it.concurrent.each([...new Set(commands)])("%s exists and accepts its arguments", check);
 
   it.concurrent.each([
     "npm run dead-letters -- redrive nothing",
@@ -102,6 +84,6 @@ describe("the commands of the documents", () => {
     "aws cognito-idp admin-initiate-auth --user-pool-id POOL --client-id CLIENT --auth-flow FLOW --auth-parameters USERNAME",
     "rm -rf /",
   ])("would not pass this test if one were '%s'", async (command) => {
-    expect(await faultOf(command)).not.toBe("");
+    await expect(check(command)).rejects.toThrow();
   });
 });
