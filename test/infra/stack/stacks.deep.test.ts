@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { consoleDirectory } from "../../../infra/build/console.ts";
 import { consoleFiles } from "../../../infra/edge/console-site.ts";
+import { withoutNesting } from "../../../infra/nested-stacks.ts";
 import type { Route } from "../../../infra/routes/route.ts";
 import { routes } from "../../../infra/routes/routes.ts";
 import { createDataStack } from "../../../infra/stack/data-stack.ts";
@@ -274,5 +275,48 @@ describe(`${ENDPOINTS} endpoints of the largest deployment`, () => {
     const added = ENDPOINTS - routes.length;
     const [data = 0, roles = 0, service = 0] = sizes(allStacks((await synthesized(largest)).directory));
     expect(sizes(many.all)).toEqual([data, roles + added, service + added]);
+  });
+});
+
+describe("a template without nesting", () => {
+  const role = {
+    Type: "AWS::IAM::Role",
+    Properties: { Resource: { "Fn::Join": ["", [{ Ref: "Given" }, "/*"]] } },
+  };
+  const nested = {
+    Parameters: { Given: { Type: "String" } },
+    Resources: { Role: role },
+    Outputs: { Arn: { Value: { "Fn::GetAtt": ["Role", "Arn"] } } },
+  };
+  const queue = { Type: "AWS::SQS::Queue", Properties: {} };
+  const nestedStack = {
+    Type: "AWS::CloudFormation::Stack",
+    Properties: { Parameters: { Given: { "Fn::GetAtt": ["Queue", "Arn"] } } },
+  };
+  const user = {
+    Type: "AWS::Lambda::Function",
+    Properties: { Role: { "Fn::GetAtt": ["Roles", "Outputs.Arn"] } },
+    DependsOn: ["Queue", "Roles"],
+  };
+
+  it("references go directly to the resources, through parameters and outputs", () => {
+    const parent = { Resources: { Queue: queue, Roles: nestedStack, User: user } };
+    expect(withoutNesting(parent, () => nested)).toMatchObject({
+      Resources: {
+        Queue: queue,
+        User: { ...user, Properties: { Role: { "Fn::GetAtt": ["Role", "Arn"] } }, DependsOn: ["Queue"] },
+        Role: {
+          ...role,
+          Properties: { Resource: { "Fn::Join": ["", [{ "Fn::GetAtt": ["Queue", "Arn"] }, "/*"]] } },
+        },
+      },
+    });
+  });
+
+  it("two resources with the same logical id are refused", () => {
+    const parent = { Resources: { Role: role, Roles: nestedStack } };
+    expect(() => withoutNesting(parent, () => nested)).toThrow(
+      "Role is a resource of a nested stack and of its parent",
+    );
   });
 });
