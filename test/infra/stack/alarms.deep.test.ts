@@ -56,22 +56,10 @@ describe("alarms", () => {
         ({ Namespace, Metrics, Dimensions }) =>
           (Namespace === "AWS/Lambda" || Metrics !== undefined) && Dimensions === undefined,
       );
-    expect(ofAccount).toMatchObject([
-      {
-        Threshold: 80,
-        Metrics: [
-          { Expression: "100 * running / SERVICE_QUOTA(running)" },
-          {
-            Id: "running",
-            MetricStat: {
-              Metric: { Namespace: "AWS/Lambda", MetricName: "ConcurrentExecutions" },
-              Stat: "Maximum",
-            },
-            ReturnData: false,
-          },
-        ],
-      },
-    ]);
+    const Expression = "100 * running / SERVICE_QUOTA(running)";
+    const Metric = { Namespace: "AWS/Lambda", MetricName: "ConcurrentExecutions" };
+    const running = { Id: "running", MetricStat: { Metric, Stat: "Maximum" }, ReturnData: false };
+    expect(ofAccount).toMatchObject([{ Threshold: 80, Metrics: [{ Expression }, running] }]);
   });
 
   it.each([

@@ -41,12 +41,8 @@ it("copies the files, which CloudFormation cannot delete, when everything else e
 
 describe("the distribution", () => {
   it("forwards the paths of the API without caching", () => {
-    expect(behaviors.map((behavior) => at(behavior, "PathPattern"))).toEqual([
-      "/api/*",
-      "/docs",
-      "/openapi*",
-      "/health*",
-    ]);
+    const paths = behaviors.map((behavior) => at(behavior, "PathPattern"));
+    expect(paths).toEqual(["/api/*", "/docs", "/openapi*", "/health*"]);
     for (const behavior of behaviors) {
       expect(behavior).toMatchObject({
         // CachingDisabled and AllViewerExceptHostHeader. With both, CloudFront forwards the Authorization header.
@@ -103,12 +99,8 @@ describe("the distribution", () => {
 
   it("is the only reader of the bucket, which has no public access", () => {
     const bucket = template.all("AWS::S3::Bucket").find(({ id }) => id.startsWith("ConsolePages"));
-    expect(Object.values(at(bucket?.properties, "PublicAccessBlockConfiguration") ?? {})).toEqual([
-      true,
-      true,
-      true,
-      true,
-    ]);
+    const blocks = Object.values(at(bucket?.properties, "PublicAccessBlockConfiguration") ?? {});
+    expect(blocks).toEqual([true, true, true, true]);
     const policy = template.all("AWS::S3::BucketPolicy").find(({ id }) => id.startsWith("ConsolePages"));
     const allowed = listed(at(policy?.properties, "PolicyDocument", "Statement")).filter(
       (statement) => at(statement, "Effect") === "Allow",

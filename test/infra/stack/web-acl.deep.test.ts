@@ -74,9 +74,7 @@ describe("the rule of sizes", () => {
     ["a JSON body whose refusal names the limit", json(limits.bodyBytes + 1)],
     ["the largest CSV file in a form", form(limits.importBytes + 1_000)],
     ["a chunked body", { path: "/live/api/prospects", headers: { "content-type": "application/json" } }],
-  ])("passes %s", (_, request) => {
-    expect(isTooLarge(request)).toBe(false);
-  });
+  ])("passes %s", (_, request) => expect(isTooLarge(request)).toBe(false));
 
   it.each<[string, Request]>([
     ["a body of twice the limit", json(2 * limits.bodyBytes)],
@@ -87,9 +85,7 @@ describe("the rule of sizes", () => {
     ["an address of 3 KB", { path: `/live/api/${"a".repeat(3_000)}` }],
     ["a query of 9 KB", { path: "/live/api/prospects", query: "a".repeat(9_000) }],
     ["a token of 9 KB", { path: "/live/api/me", headers: { authorization: "a".repeat(9_000) } }],
-  ])("refuses %s", (_, request) => {
-    expect(isTooLarge(request)).toBe(true);
-  });
+  ])("refuses %s", (_, request) => expect(isTooLarge(request)).toBe(true));
 });
 
 describe("the web ACL", () => {
