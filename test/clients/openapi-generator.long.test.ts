@@ -1,7 +1,4 @@
-/**
- * Tests the clients that the Java program openapi-generator makes. Only the client for Python sends requests, because npm has no compilers
- * of the other languages.
- */
+/** Tests clients that the Java program openapi-generator makes. Only that for Python sends requests: npm has no other compilers. */
 import { spawnSync } from "node:child_process";
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -8,10 +8,7 @@ import { codeOf } from "../../infra/cli/command/error.ts";
 
 const WORK_MS = 240_000;
 
-/**
- * The first process runs the work, and the others wait. If the work fails, the next process runs it again. Directories in the temporary
- * directory of the test run record its begin and its end.
- */
+/** The first process runs the work, and the others wait. If it fails, the next one runs it. Directories record its begin and end. */
 export async function onceInRun(name: string, work: () => Promise<unknown>, directory = tmpdir()): Promise<void> {
   const begun = join(directory, `${name}-begun`);
   const ended = join(directory, `${name}-ended`);

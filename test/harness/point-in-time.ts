@@ -1,7 +1,6 @@
 /**
- * A DynamoDB endpoint with point-in-time recovery, which the local server behind it lacks. As in AWS, a restored table has the rows and
- * indexes of its source, and no other settings
- * (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_RestoreTableToPointInTime.html).
+ * A DynamoDB endpoint with point-in-time recovery. As in AWS, a restored table has the rows and indexes of its source, and no other
+ * settings (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_RestoreTableToPointInTime.html).
  */
 import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";

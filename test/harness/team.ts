@@ -22,7 +22,6 @@ export interface Team {
   readonly otherRep: Client;
 }
 
-/** Opens the table of the local service. */
 export async function openLocalTable(): Promise<Table> {
   const { DynamoDbEndpoint, TableName } = await outputsOf(baseUrl());
   return tableAt(DynamoDbEndpoint, TableName);

@@ -1,4 +1,4 @@
-/** A proxy in front of a DynamoDB server. It simulates partitions that accept a limited number of write units per second, as on AWS. */
+/** A proxy in front of a DynamoDB server with simulated partitions, which accept a limited number of write units per second. */
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -21,7 +21,7 @@ type WriteRequest = z.infer<typeof Request>;
 
 interface Bucket {
   left: number;
-  /** The value of `performance.now()` at the last use of the bucket. Undefined before its first use. */
+  /** The value of `performance.now()` at the last use of the bucket. */
   atMs?: number;
 }
 
@@ -31,19 +31,14 @@ export interface ThrottledDynamoDb {
   stop(): void;
 }
 
-/**
- * @param unitsPerSecond Number of write units that each simulated partition accepts per second. A partition can save unused units, at most
- * those of one second.
- */
+/** @param unitsPerSecond write units that each partition accepts per second; it can save those of one second */
 export async function startThrottledDynamoDb(
   behind: string,
   partitions: number,
   unitsPerSecond: number,
 ): Promise<ThrottledDynamoDb> {
-  // Each partition has a bucket of unused write units, which fills as time passes. The time comes from `performance`, because its clock
-  // never goes back. A bucket would lose units if the clock went back.
-  // A bucket is empty until its first use, so the first write to each partition is always refused. If the buckets were full at the
-  // beginning, a busy machine could write so slowly that no write would be refused.
+  // A bucket of unused write units fills as time passes on a clock that never goes back. It is empty at first, because a busy machine could
+  // write so slowly that a full bucket would refuse nothing.
   const buckets = Array.from({ length: partitions }, (): Bucket => ({ left: 0 }));
   const counts = { refusedCalls: 0, refusedWrites: 0 };
 
@@ -57,11 +52,7 @@ export async function startThrottledDynamoDb(
     return bucket;
   }
 
-  /**
-   * Returns true if the partitions accept all writes. If one partition refuses, no write uses units. Like DynamoDB, a partition accepts
-   * every write while it has units left. A large write may use more units than are left. The number of units then becomes negative, and the
-   * partition refuses writes until it is positive again.
-   */
+  /** If one partition refuses, no write uses units. As in DynamoDB, a large write may use more units than are left. */
   function takes(...writes: readonly SizedWrite[]): boolean {
     if (writes.some(({ pk }) => bucketOf(pk).left <= 0)) return false;
     for (const { pk, units } of writes) bucketOf(pk).left -= units;
@@ -101,7 +92,7 @@ export async function startThrottledDynamoDb(
   return { endpoint, counts, stop };
 }
 
-/** Opens the table behind the proxy. `attempts` is the SDK's maximum number of attempts for one call. */
+/** `attempts` is the SDK's maximum number of attempts for one call. */
 export const tableOn = ({ endpoint }: ThrottledDynamoDb, attempts = 5): Table =>
   openTable(TABLE, dynamoClient({ ...LOCAL, ...patient, endpoint, attempts }));
 
@@ -126,10 +117,7 @@ function writesIn(operation: string, body: string): SizedWrite[] {
   return parts.map((part) => ({ pk: pkIn(part), units: 2 * unitsOf(part) }));
 }
 
-/**
- * Returns the number of the partition. Like DynamoDB, it uses a hash of the partition key (FNV-1a), so consecutive keys are spread over the
- * partitions.
- */
+/** A hash of the key (FNV-1a) spreads consecutive keys over the partitions, as in DynamoDB. */
 function placeOf(pk: string, partitions: number): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < pk.length; i++) value = Math.imul(value ^ pk.charCodeAt(i), 0x01000193);

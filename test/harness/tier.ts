@@ -11,8 +11,5 @@ declare module "vitest" {
   }
 }
 
-/**
- * Returns the size for the current test command. A test that calls this function must have the tag `sized`, because the tests before a
- * release run at the size `wide` only if they have this tag.
- */
+/** A test that calls this function must have the tag `sized`, because only these tests run at the size `wide` before a release. */
 export const sized = <T>(sizes: Readonly<Record<Tier, T>>): T => sizes[inject("tier")];

@@ -1,6 +1,4 @@
-/**
- * Simulates a provider of street maps, because the tests have no internet. Serves a style, its TileJSON and vector tiles with one street.
- */
+/** Simulates a provider of street maps, because the tests have no internet: a style, its TileJSON, and tiles with one street. */
 import { EXTENT } from "#shared/map/tile.ts";
 import { Layer, vectorTile } from "#shared/map/vector-tile.ts";
 import { type LocalServer, serveOnLoopback } from "../../infra/local/servers/listener.ts";

@@ -1,7 +1,4 @@
-/**
- * An identity provider in the process of the test. A process can verify the tokens of only one issuer, so all test files in a process share
- * this one.
- */
+/** An identity provider for all test files of a process, because a process can verify the tokens of only one issuer. */
 import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -38,10 +35,7 @@ export function tokenIssuer(): Promise<Issuer> {
   return started;
 }
 
-/**
- * Begins a session of the console whose access token expires at `accessUntil`. In the result, `refresh` refreshes the session, and `asked`
- * is the number of refreshes that have reached the issuer.
- */
+/** Begins a session of the console. `refresh` refreshes it, and `asked` is the number of refreshes that have reached the issuer. */
 export async function sessionAt(context: ApiContext, { companyId, userId }: Caller, accessUntil: number) {
   const issuer = await tokenIssuer();
   const sub = String((await context.table.get(keys.user(companyId, userId)))?.sub);

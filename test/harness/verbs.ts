@@ -104,7 +104,7 @@ export const importFile = (
   options: ImportOptions = {},
 ): Promise<FileResult> => files.importFile(context, caller, bytes, options, commitTo(context.table));
 
-/** An identity provider that refuses each call. It is used for changes of users without an invitation, which must not call the provider. */
+/** Refuses each call, because changes of users without an invitation must not call the provider. */
 const nobody: IdentityProvider = {
   takesSubjects: true,
   answersAfterMs: 0,
@@ -112,14 +112,10 @@ const nobody: IdentityProvider = {
   withdraw: () => Promise.reject(new Error("the test has no identity provider")),
 };
 
-export const updateUser = committing(
-  (
-    context,
-    caller: Parameters<typeof users.changeUser>[2],
-    id: number,
-    patch: Parameters<typeof users.changeUser>[4],
-  ) => users.changeUser(context, nobody, caller, id, patch),
+type UserPatch = Parameters<typeof users.changeUser>[4];
+export const updateUser = committing((context, caller: Caller, id: number, patch: UserPatch) =>
+  users.changeUser(context, nobody, caller, id, patch),
 );
-export const disableUser = committing((context, caller: Parameters<typeof users.changeUser>[2], id: number) =>
+export const disableUser = committing((context, caller: Caller, id: number) =>
   users.changeUser(context, nobody, caller, id, { isActive: false }),
 );

@@ -134,8 +134,7 @@ function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
     stack.outputs = outputs;
   } catch (error) {
     const left = undo.toReversed().filter((step) => !isDone(step));
-    // If the rollback of an update cannot delete a new resource, the resource remains in the account. The status of the rollback is
-    // `COMPLETE` even then.
+    // The rollback of an update is `COMPLETE` even if it cannot delete a new resource, which then remains in the account.
     const end = isNew && left.length > 0 ? "FAILED" : "COMPLETE";
     stack.status = `${isNew ? "ROLLBACK" : "UPDATE_ROLLBACK"}_${end}`;
     stack.reason = messageOf(error);
@@ -216,20 +215,14 @@ function place({ cloud, stack, plan, id, resource, scope }: Place): Placed {
   }
 }
 
-/**
- * Returns the settings that the deployment must change: those that differ from the last template, and with `revertsDrift` also those whose
- * actual value differs from the new template.
- */
+/** Returns the settings that differ from the last template, and with `revertsDrift` also from the actual settings. */
 function changedSettings({ revertsDrift }: Plan, current: Deployed | undefined, properties: Fields): string[] {
   const drifted = account.differences(current?.made.properties ?? {}, properties).filter((name) => name in properties);
   const changed = account.differences(current?.properties ?? {}, properties);
   return [...new Set([...(revertsDrift === true ? drifted : []), ...changed])];
 }
 
-/**
- * Throws if a resource must be replaced and its name stays the same. CloudFormation creates the new resource first, while the old one still
- * has this name.
- */
+/** CloudFormation creates a replacement while the old resource exists, so they cannot have the same name. */
 function refuseNamedReplacement({ made }: Deployed, properties: Fields): void {
   if (account.givenName(made.type, properties) !== made.id) return;
   throw new Error(

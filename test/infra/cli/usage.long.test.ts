@@ -1,7 +1,4 @@
-/**
- * Tests how commands read their arguments. The exit code is 0 for success, 1 for a failure, and 2 for wrong usage. Only `npm run csv` also
- * ends with 3, if the same command can resume its work.
- */
+/** Tests how commands read their arguments, and their exit codes: 0, 1, 2 for wrong usage, and for `npm run csv` 3 for work to resume. */
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,7 +1,4 @@
-/**
- * Tests that the OpenAPI document describes exactly the deployed API: routes, parameters, limits and rights. `npm run lint:openapi` checks
- * its form.
- */
+/** Tests that the OpenAPI document describes exactly the routes, parameters, limits and rights of the deployed API. */
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
