@@ -214,30 +214,31 @@ export const publishIds = (at: Pipeline, ids: readonly number[]): Promise<void> 
   publishIn(killable(at.context), ...ids.map((id) => creation(at.companyId, id)));
 
 interface KilledWork<At extends Pipeline> {
-  readonly when: Kill["when"];
-  /** Chooses the calls, as in `killPointsOf`. */
-  readonly turn: number;
-  readonly withQueue?: Kill["withQueue"];
   readonly stage: () => Promise<At>;
   readonly run: (at: At) => Promise<unknown>;
+  /** Chooses the calls for the kills before and after them, as in `killPointsOf`. */
+  readonly turns?: readonly [before: number, after: number];
+  readonly withQueue?: Kill["withQueue"];
 }
 
 /**
- * Runs the work on a pipeline without a kill, and again for each chosen call with a kill at this call, and checks each killed pipeline.
- * `place` names the call in the messages of failed tests, and `number` is its number in `calls`, the calls without a kill. Returns the
- * pipeline without a kill.
+ * Runs the work on a pipeline without a kill, and again for each chosen call with a kill before and with a kill after this call takes
+ * effect. Checks each killed pipeline: `place` names the kill in the messages of failed tests, `number` is the number of its call in
+ * `calls`, the calls without a kill, and `isAfter` says that the call has taken effect. Returns the pipeline without a kill.
  */
 export async function killedAtEach<At extends Pipeline>(
-  { when, turn, stage, run, withQueue }: KilledWork<At>,
-  check: (at: At, place: string, number: number, calls: readonly string[]) => Promise<unknown>,
+  { stage, run, turns: [before, after] = [0, 2], withQueue }: KilledWork<At>,
+  check: (at: At, place: string, number: number, calls: readonly string[], isAfter: boolean) => Promise<unknown>,
 ): Promise<At> {
   const calm = await stage();
   await run(calm);
-  for (const number of killPointsOf(calm.calls.length, turn)) {
-    const at = await stage();
-    at.kill = { at: number, when, ...(withQueue && { withQueue }) };
-    await run(at);
-    await check(at, `${when} ${calm.calls[number - 1]} (${number})`, number, calm.calls);
+  for (const [when, turn] of [["before", before] as const, ["after", after] as const]) {
+    for (const number of killPointsOf(calm.calls.length, turn)) {
+      const at = await stage();
+      at.kill = { at: number, when, ...(withQueue && { withQueue }) };
+      await run(at);
+      await check(at, `${when} ${calm.calls[number - 1]} (${number})`, number, calm.calls, when === "after");
+    }
   }
   return calm;
 }

@@ -115,20 +115,16 @@ test("only failures of the receiver open its breaker, not unsent requests betwee
   expect(await limiterRowOf(db, hook)).toMatchObject({ openings: expect.any(Number) });
 });
 
-test("a delivery arrives when requests can be sent again, despite a kill at each call before and after it takes effect", {
-  tags: "sized",
-}, async () => {
+test("a delivery arrives when requests can be sent again, despite a kill at each call", { tags: "sized" }, async () => {
   const run = async (at: Pipeline): Promise<void> => {
     at.answers = () => (at.clock < START + MINUTE ? unsent : {});
     await publishUntilDone(at);
     await settleFor(at, 4);
   };
-  for (const [turn, when] of (["before", "after"] as const).entries()) {
-    await killedAtEach({ when, turn, stage: () => newPipeline(db), run }, async (at, place) => {
-      expect(await deliveries(at), place).toMatchObject([{ state: "delivered", attempt: 1 }]);
-      expect(await expectReconciled(at, place), place).toMatchObject({ delivered: 1 });
-    });
-  }
+  await killedAtEach({ stage: () => newPipeline(db), run, turns: [0, 1] }, async (at, place) => {
+    expect(await deliveries(at), place).toMatchObject([{ state: "delivered", attempt: 1 }]);
+    expect(await expectReconciled(at, place), place).toMatchObject({ delivered: 1 });
+  });
 });
 
 test("webhooks whose name server is silent do not delay another company's deliveries, and all their deliveries are retried", async () => {
