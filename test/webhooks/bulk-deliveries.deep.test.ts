@@ -18,11 +18,7 @@ const names = [
   "prospect.created",
 ];
 
-const subscribed = () =>
-  subscribe(
-    as.owner,
-    names.map((event) => ({ event })),
-  );
+const subscribed = () => subscribe(as.owner, names);
 type Subscribed = Awaited<ReturnType<typeof subscribed>>;
 
 /** Creates prospects, and waits for their events, which the receiver then forgets. */

@@ -18,8 +18,10 @@ export async function newWebhook(client: Client, body: Partial<NewWebhook> = {})
   return webhook;
 }
 
-export async function subscribe(client: Client, registrations: NewRegistration[], behave?: Behaviour) {
+/** Creates a receiver, and a webhook with its URL. A text in `events` stands for a registration without a filter and a delay. */
+export async function subscribe(client: Client, events: (NewRegistration | string)[], behave?: Behaviour) {
   const receiver = await newReceiver(behave);
+  const registrations = events.map((event) => (typeof event === "string" ? { event } : event));
   const webhook = await newWebhook(client, { url: receiver.url, registrations });
   receiver.ignoreBefore(webhook.createdAt);
   return { receiver, webhook };
