@@ -2,12 +2,12 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
 import { root } from "../../infra/build/bundle.ts";
+import { freePort } from "../../infra/local/engines/dynamodb.ts";
 import { present } from "../harness/shapes.ts";
 
 const guide = readFileSync(join(root, "docs/receivers/README.md"), "utf8");
@@ -65,14 +65,6 @@ async function untilLine({ lines, hasEnded }: Running, pattern: RegExp): Promise
   }
 }
 
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return typeof address === "object" && address !== null ? String(address.port) : expect.fail("no port");
-}
-
 /** On a busy machine, the start of the service can take minutes. */
 const TIMEOUT_MS = 300_000;
 
@@ -87,7 +79,7 @@ test.for(["the installed version", "20", "22"])(
 
     const service = run("npm start -- --memory", { PATH: path, PORT: "0" });
     const [, url = ""] = await untilLine(service, /^ready (\S+)$/);
-    const receiverPort = await freePort();
+    const receiverPort = String(await freePort());
     const inbox = mkdtempSync(join(tmpdir(), "canvassing-inbox-"));
     onTestFinished(() => rmSync(inbox, { recursive: true, force: true }));
     // Another program may use port 8080.
