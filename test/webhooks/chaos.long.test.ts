@@ -98,24 +98,14 @@ test(`${WRITES} writes under faults are all kept, delivered once and indexed`, {
   expect(created.every((id) => receivedIds.has(id))).toBe(true);
   expect(received().size).toBe(expected);
   await receiver.close();
-  await expectDelivered(dataOf(await rep.GET("/api/me")).company.id, expected);
-});
 
-const serviceTable = () => tableAt(db.endpoint, service.outputs.TableName);
-
-async function expectDelivered(companyId: number, expected: number): Promise<void> {
-  const table = serviceTable();
+  const companyId = dataOf(await rep.GET("/api/me")).company.id;
+  const table = tableAt(db.endpoint, service.outputs.TableName);
   const looks = { again: 20, wait: () => new Promise((resolve) => setTimeout(resolve, 1_000)) };
   const found = await reconcile({ table, clock: systemClock }, companyId, looks);
   expect(found).toMatchObject({ matched: expected, delivered: expected, waiting: 0, faults: [] });
-  await expectIndexed(companyId);
-}
-
-/** Expects that the index agrees with the rows of prospects and notes after a flush. */
-async function expectIndexed(companyId: number): Promise<void> {
-  const table = serviceTable();
-  const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
-  await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
+  const isFlushed = async () => (await readUnflushed(table, companyId)).head.version > 1;
+  await vi.waitUntil(isFlushed, { timeout: SETTLED_MS });
   // During a flush, the check may see an entry both in the index and among the unflushed entries.
   await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: SETTLED_MS });
-}
+});
