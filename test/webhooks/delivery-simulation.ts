@@ -14,7 +14,7 @@ import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
-import { createRegistration, createWebhook } from "../harness/verbs.ts";
+import { createWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import {
   allowLoopback,
@@ -44,8 +44,6 @@ interface Waiting {
   readonly message: QueueMessage;
   readonly at: number;
 }
-
-let hooks = 0;
 
 export class DeliverySimulation {
   clock = START;
@@ -94,12 +92,10 @@ export class DeliverySimulation {
   async hook(event = "prospect.created"): Promise<Hook> {
     const plain = contextOn(this.#db.direct, { now: () => START });
     allowLoopback();
-    const sub = `simulated-${hooks++}`;
     const { companyId } = await newOwner(plain);
-    const url = `http://127.0.0.1:1/${sub}`;
-    const webhook = await createWebhook(plain, companyId, { name: "x", url, registrations: [] });
-    await createRegistration(plain, companyId, webhook.id, automatic(event));
-    const made = { companyId, webhookId: webhook.id, url };
+    const url = `http://127.0.0.1:1/${companyId}`;
+    const { id } = await createWebhook(plain, companyId, { name: "x", url, registrations: [automatic(event)] });
+    const made = { companyId, webhookId: id, url };
     this.hooks.push(made);
     return made;
   }
