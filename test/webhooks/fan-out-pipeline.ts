@@ -44,7 +44,7 @@ export async function newFanOutPipeline(
   for (let i = 0; i < webhooks; i++) {
     const webhookId = nextId++;
     webhookIds.push(webhookId);
-    // A secret is encrypted for one row.
+    // A secret is encrypted for one row, so each webhook needs its own.
     const secret = await sealedSecret(context.secrets, { companyId, id: webhookId }, `secret of ${webhookId}`);
     const hook = { ...webhook, ...secret, id: webhookId, url: `http://127.0.0.1:1/${webhookId}` };
     rows.push({ ...keys.webhook(companyId, webhookId), ...hook });

@@ -70,7 +70,7 @@ describe("repeats and concurrent changes", () => {
     const change = territoryChange(at.companyId, 2);
     await publishIn(at.context, change);
     const before = at.queue.splice(0).length;
-    // With one more registration, the repeated event becomes a fan-out.
+    // With one more registration, the repeated event has more than 100 matches, and becomes a fan-out.
     await addRegistration(at);
     await publishIn(at.context, change);
     await expandAll(at);

@@ -210,7 +210,7 @@ test.for(languages)(
     const [delivery] = await delivered(webhook, 1);
     const { id } = present(delivery);
     await first.untilDone(id);
-    // The second request has written the note.
+    // The second request, whose answer was lost, has written the note.
     expect(gateway.keys).toEqual([id, id, id]);
     await first.stop();
     first.forgetDone(id);

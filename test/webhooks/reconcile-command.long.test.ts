@@ -9,7 +9,7 @@ import { DeliverySimulation } from "./delivery-simulation.ts";
 const { db, run } = tableCommand("infra/cli/webhooks.ts");
 
 test("the command prints the counts, and exits with 1 if it finds a fault", async () => {
-  // The command reads the real clock.
+  // The command reads the real clock, so the deliveries need real times.
   const now = new DeliverySimulation(db, 10);
   now.clock = Date.now();
   const fresh = await now.hook();
