@@ -11,11 +11,10 @@ import {
   revokeKey,
   rotateKey,
   takeOverKey,
-  updateUser,
 } from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { type Group, holds, type Law, type Process } from "./interleaved.ts";
-import { identities, MAIL } from "./user-verbs.ts";
+import { adminVerbs, identities, MAIL } from "./user-verbs.ts";
 
 const ACCOUNT = { name: "program", role: "admin" as const, permissions: [] };
 const KEY = { name: "k", scopes: ["keys:manage" as const] };
@@ -107,9 +106,7 @@ const keys: Group<Keys> = {
     "deletion of the other account": (context, { caller, other }) => deleteAccount(context, caller, other),
     "lower role of the account": (context, { caller, account }) =>
       changeAccount(context, caller, account, { role: "sales", permissions: ["canViewAllProspects"] }),
-    "admin is disabled": (context, { caller, admin }) => updateUser(context, caller, admin.userId, { isActive: false }),
-    "admin loses the role": (context, { caller, admin }) =>
-      updateUser(context, caller, admin.userId, { role: "sales" }),
+    ...adminVerbs,
   },
 };
 

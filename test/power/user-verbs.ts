@@ -5,7 +5,7 @@ import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { changeUser, createUser, disableOrWithdraw, updateUser } from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
-import { type Group, holds, type Law, type Process } from "./interleaved.ts";
+import { type Group, holds, type Law, type Process, type Verb } from "./interleaved.ts";
 
 /** Returns the same subject (the id at the identity provider) each time for the same e-mail address. */
 export const identities: IdentityProvider = {
@@ -20,6 +20,11 @@ export const MAIL = { email: "new@x.test", firstName: "N", lastName: "N", permis
 /** Returns the subject that the inviter has chosen. */
 const named: IdentityProvider = { ...identities, takesSubjects: true };
 const MONTH_MS = 31 * 86_400_000;
+
+export const adminVerbs: Readonly<Record<string, Verb<Pick<Users, "caller" | "admin">>>> = {
+  "admin is disabled": (context, { caller, admin }) => updateUser(context, caller, admin.userId, { isActive: false }),
+  "admin loses the role": (context, { caller, admin }) => updateUser(context, caller, admin.userId, { role: "sales" }),
+};
 
 interface Users extends Company {
   readonly admin: Caller;
@@ -107,9 +112,7 @@ const users: Group<Users> = {
       changeUser(context, identities, caller, withdrawn, { isActive: true }),
     "name of the withdrawn": (context, { caller, withdrawn }) =>
       updateUser(context, caller, withdrawn, { firstName: "Z" }),
-    "admin is disabled": (context, { caller, admin }) => updateUser(context, caller, admin.userId, { isActive: false }),
-    "admin loses the role": (context, { caller, admin }) =>
-      updateUser(context, caller, admin.userId, { role: "sales" }),
+    ...adminVerbs,
   },
 };
 
