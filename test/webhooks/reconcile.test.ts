@@ -2,7 +2,7 @@
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
-import type { Item } from "#shared/db/expression.ts";
+import type { Change, Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { expectedKeys, limiterKeys } from "#shared/db/webhook-keys.ts";
 import { deliveryItem, packedBody, type StoredDelivery } from "#shared/webhooks/delivery.ts";
@@ -58,6 +58,8 @@ async function one(state: StoredDelivery["state"]): Promise<StoredDelivery> {
   return found;
 }
 const keyOf = ({ companyId, webhookId, id }: StoredDelivery) => keys.delivery(companyId, webhookId, id);
+const setLimiter = (change: Change) =>
+  db.direct.write({ update: limiterKeys.limiter(hook.companyId, hook.webhookId), change });
 const set = (delivery: StoredDelivery, fields: Record<string, unknown>, remove: string[] = []) =>
   db.direct.write({ update: keyOf(delivery), change: { set: fields, remove } });
 
@@ -127,17 +129,14 @@ const damages: Record<string, () => Promise<string>> = {
     return `${id} (exhausted): its attempts are 1, 2, 3, 5, 6, 7, 8, 9, 10`;
   },
   "the last attempt is lost": async () => {
-    const { companyId, webhookId, id } = await delivered();
-    await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { remove: ["successes"] } });
-    return `${id} (delivered): has 0 attempts, its row says 1`;
+    const delivery = await delivered();
+    await set(delivery, {}, ["successes"]);
+    return `${delivery.id} (delivered): has 0 attempts, its row says 1`;
   },
   "a delivered delivery has a failed attempt": async () => {
-    const { companyId, webhookId, id, successes: [success] = [] } = await delivered();
-    await db.direct.write({
-      update: keys.delivery(companyId, webhookId, id),
-      change: { set: { successes: [{ ...success, status: 500 }] } },
-    });
-    return `${id} (delivered): its last attempt was answered 500`;
+    const delivery = await delivered();
+    await set(delivery, { successes: [{ ...delivery.successes?.[0], status: 500 }] });
+    return `${delivery.id} (delivered): its last attempt was answered 500`;
   },
   "a delivery is exhausted before its last attempt": async () => {
     const delivery = await waiting();
@@ -168,17 +167,11 @@ const damages: Record<string, () => Promise<string>> = {
     const delivery = await waiting();
     const { companyId, webhookId } = hook;
     await set(delivery, { dueShard: keys.throttledBacklogShard(companyId, webhookId) });
-    await db.direct.write({
-      update: limiterKeys.limiter(companyId, webhookId),
-      change: { remove: ["dueShard", "dueAt"] },
-    });
+    await setLimiter({ remove: ["dueShard", "dueAt"] });
     return `${delivery.id} (waiting): is throttled, and its limiter is not marked`;
   },
   "a slot is counted and not in use": async () => {
-    await db.direct.write({
-      update: limiterKeys.limiter(hook.companyId, hook.webhookId),
-      change: { add: { used: 1 } },
-    });
+    await setLimiter({ add: { used: 1 } });
     return `webhook ${hook.webhookId}: its limiter counts 1 slots, 0 are in use`;
   },
   "a due delivery is not sent for an hour": async () => {
