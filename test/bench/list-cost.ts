@@ -114,7 +114,7 @@ const REQUESTS = 600;
 const WARM_UP_REQUESTS = 3_000;
 const RATES = 5;
 
-/** No throttle affects the measurement. */
+/** With these rates, no throttle affects the measurement. */
 const UNTHROTTLED = { REQUEST_RATE: "100000", COMPANY_RATE: "100000" };
 
 /**

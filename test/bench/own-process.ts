@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-export interface ProcessOptions {
+interface ProcessOptions {
   /** Options of Node.js, for example limits of the heap. */
   readonly flags?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;

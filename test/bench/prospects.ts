@@ -90,22 +90,8 @@ const phone = (random: () => number): string =>
   `(${300 + Math.floor(random() * 600)}) ${200 + Math.floor(random() * 700)}-${String(Math.floor(random() * 10_000)).padStart(4, "0")}`;
 
 const streets = [
-  "Colfax Ave",
-  "Pearl St",
-  "Larimer St",
-  "Camelback Rd",
-  "Thomas Rd",
-  "Elm St",
-  "Main St",
-  "Oak Dr",
-  "Cedar Ln",
-  "Sunset Blvd",
-  "Lakeview Ct",
-  "Mission Rd",
-  "2nd Ave",
-  "Ridge Way",
-  "Prairie Ave",
-  "Harwood St",
+  ...["Colfax Ave", "Pearl St", "Larimer St", "Camelback Rd", "Thomas Rd", "Elm St", "Main St", "Oak Dr"],
+  ...["Cedar Ln", "Sunset Blvd", "Lakeview Ct", "Mission Rd", "2nd Ave", "Ridge Way", "Prairie Ave", "Harwood St"],
 ] as const;
 
 const remarks = [

@@ -16,7 +16,7 @@ export interface ListTimes {
   readonly total: number;
   readonly cold: Taken;
   readonly warm: Taken;
-  /** Finds the total and the ids of the page in the index in memory, without reading the rows. */
+  /** The time to find the total and the ids of the page in the index in memory, without reading the rows. */
   readonly index: Taken;
 }
 

@@ -8,7 +8,7 @@ import { randomSequence } from "../../infra/local/demo/random.ts";
 export const mix = { pins: 60, patch: 30, detail: 20, list: 5, search: 1, create: 3 } as const;
 export type Operation = keyof typeof mix;
 export const operations = ["pins", "patch", "detail", "list", "search", "create"] as const;
-export const requestsPerRepHour = operations.reduce((sum, operation) => sum + mix[operation], 0);
+const requestsPerRepHour = operations.reduce((sum, operation) => sum + mix[operation], 0);
 
 export interface Arrival {
   readonly atMs: number;
@@ -17,7 +17,7 @@ export interface Arrival {
   readonly operation: Operation;
 }
 
-export interface Crowd {
+interface Crowd {
   readonly reps: number;
   /** The factor by which each rep of this company sends more requests than `mix` says. */
   readonly times: number;

@@ -16,7 +16,7 @@ import { addRep } from "../harness/warm-function.ts";
 import { patientCall } from "./calls.ts";
 import type { Options } from "./options.ts";
 
-export interface Members {
+interface Members {
   readonly admin: string;
   /** The access tokens of the reps. */
   readonly reps: readonly string[];

@@ -20,7 +20,7 @@ const EVENTS_WAIT_MS = 120_000;
 
 interface Phase extends Summary {
   readonly title: string;
-  /** The requests of the large company. Only with the options `--noisy` and `--beside`. */
+  /** The requests of the large company. The field exists only with the options `--noisy` and `--beside`. */
   readonly large?: Row;
   /** Percentiles of the delays of the events in milliseconds. If `others` exists, only the events of its companies count. */
   readonly eventDelay: { readonly p50: number; readonly p99: number };

@@ -56,7 +56,7 @@ export function show(title: string, rows: readonly Row[]): void {
 export interface Summary {
   /** A row for each kind of request, and a last row for all requests together. */
   readonly rows: readonly Row[];
-  /** The requests of all companies that do not share a throttle with the large company. Only with the options `--noisy` and `--beside`. */
+  /** The requests of companies that do not share a throttle with the large company, if the options are `--noisy` or `--beside`. */
   readonly others?: Row;
 }
 

@@ -88,7 +88,7 @@ function idsFrom(first: number): Ids {
   };
 }
 
-/** DynamoDB returns the attributes of an item and the members of its sets in any order. */
+/** Sorts the attributes of an item and the members of its sets, because DynamoDB returns them in any order. */
 function sorted(value: unknown, name = ""): unknown {
   if (Array.isArray(value)) return /^(SS|NS|BS)$/.test(name) ? value.toSorted() : value.map((one) => sorted(one));
   if (typeof value !== "object" || value === null) return value;

@@ -28,7 +28,7 @@ export type Case =
   | { readonly least: Accepts }
   | { readonly is: (value: number) => Promise<void> | void };
 
-export interface Parser {
+interface Parser {
   safeParse(value: unknown): { success: boolean };
 }
 export const parses = (schema: Parser, value: unknown): boolean => schema.safeParse(value).success;

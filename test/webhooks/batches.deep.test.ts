@@ -63,7 +63,7 @@ async function drainBatches(at: Pipeline): Promise<void> {
     const visible = at.queue.findIndex((entry) => entry.at > at.clock);
     await consumeSome(at, at.queue.splice(0, Math.min(BATCH, visible === -1 ? BATCH : visible)));
   }
-  // A killed call may still have work in progress.
+  // A killed call may still have work in progress, which ends in the next turn of the event loop.
   await turn();
 }
 

@@ -9,7 +9,7 @@ import { createdProspect, expectReconciled, type Pipeline, publishIn, START } fr
 export const MINUTE = 60_000;
 export const DELAY = 10;
 
-/** Changes a prospect to this version, `minutes` minutes after the start of the test. */
+/** Returns the change of a prospect to this version, `minutes` minutes after the start of the test. */
 export function change({ companyId }: Pipeline, version: number, minutes: number, id = 1, filler?: string): RowChange {
   const row = (v: number) => ({
     ...createdProspect(companyId, id),

@@ -38,7 +38,7 @@ export const START = Date.UTC(2026, 5, 1);
 const VISIBILITY_MS = 90_000;
 
 /** A kill at call number `at` to the table, the queue or the receiver, before or after the call takes effect. */
-export interface Kill {
+interface Kill {
   readonly at: number;
   readonly when: "before" | "after";
   /** The queue loses all its messages at the kill. */

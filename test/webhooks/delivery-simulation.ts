@@ -127,7 +127,7 @@ export class DeliverySimulation {
       await this.#quiet();
       if (this.#running < this.#count && this.queue.some(({ at }) => at <= this.clock)) continue;
       const sweepAt = this.sweeps ? (Math.floor(this.clock / 60_000) + 1) * 60_000 : Number.POSITIVE_INFINITY;
-      // Messages that are already due wait for a free sender.
+      // Messages that are already due wait for a free sender, so only later ones advance the clock.
       const messages = this.queue.map(({ at }) => at).filter((at) => at > this.clock);
       const next = Math.min(sweepAt, ...this.#timers.map(({ at }) => at), ...messages);
       if (next > end) break;
