@@ -335,7 +335,10 @@ async function deletedNotesIn(
   return new Set((await withoutRow(left)).map(({ noteId }) => noteId));
 }
 
-/** The compaction lock prevents merges during a rebuild. It is a lease of this many milliseconds, which the rebuild renews. */
+/**
+ * The compaction lock prevents merges during a rebuild. It is a lease of this many milliseconds, which the rebuild renews. It does not use
+ * `db/lease.ts`: there, a renewal whose response is lost loses the lease, and a rebuild that has run for minutes would have to begin anew.
+ */
 export const COMPACTION_LOCK_MS = 60_000;
 
 /** Returns undefined if the head has changed. The lock changes the version of the head, so a merge that is already running fails. */
