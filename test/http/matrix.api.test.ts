@@ -1,4 +1,5 @@
 /** Tests every route with every kind of caller, and that no answer reveals the existence of a record that the caller may not see. */
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../infra/routes/routes.ts";
@@ -6,8 +7,17 @@ import type { Answer } from "../harness/client.ts";
 import { bodyOf, Identified, problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { sized } from "../harness/tier.ts";
-import { collections, references } from "./matrix-references.ts";
-import { ask, type Company, leaks, marker, newStage, pathOf, type Stage, userOf } from "./matrix-stage.ts";
+import {
+  ask,
+  type Company,
+  leaks,
+  marker,
+  newStage,
+  pathOf,
+  type Records,
+  type Stage,
+  userOf,
+} from "./matrix-stage.ts";
 import { bodyFor, type CallerName, callers, formFor, type Row, rows } from "./matrix-table.ts";
 
 const Me = z.object({ user: Identified, company: Identified });
@@ -167,6 +177,63 @@ test("a registration exists below its own webhook only", async () => {
   ];
   const requests = mixed.map((ids) => () => call("owner", row.method, pathOf(row, { ...never, ...ids })));
   expect(await sameProblem(requests)).toBe(404);
+});
+
+interface Reference extends Pick<Row, "method" | "path"> {
+  readonly field: string;
+  readonly names: keyof Records & ("users" | "statuses" | "tags" | "addresses");
+}
+
+/** The collections of the records whose ids are in body fields. */
+const collections: Readonly<Record<string, Reference["names"]>> = {
+  currentStatusId: "statuses",
+  ...{ assignedToUserId: "users", assignedByUserId: "users", toUserId: "users", fromUserId: "users" },
+  addressId: "addresses",
+  tagIds: "tags",
+};
+
+const BodySchema = z.union([
+  z.object({ $ref: z.string() }),
+  z.object({ properties: z.optional(z.record(z.string(), z.unknown())) }),
+]);
+const Operation = z.object({
+  requestBody: z.optional(
+    z.object({ content: z.object({ "application/json": z.optional(z.object({ schema: BodySchema })) }) }),
+  ),
+});
+const Document = z.object({
+  paths: z.record(z.string(), z.record(z.string(), Operation)),
+  components: z.object({
+    schemas: z.record(z.string(), z.looseObject({ properties: z.optional(z.record(z.string(), z.unknown())) })),
+  }),
+});
+
+/** Routes whose body is a filter. An unknown id in a filter is no error: the filter matches nothing. */
+const filters: ReadonlySet<string> = new Set(["/api/prospects/exports"]);
+
+/** Fields with ids that the client chooses. They are not ids of records of the service. */
+const ownIds: ReadonlySet<string> = new Set(["sourceId", "clientRecordId", "deviceId"]);
+
+/** The body fields in the OpenAPI document that contain the id of a record, according to their names. */
+function documented(): Omit<Reference, "names">[] {
+  const text = readFileSync(new URL("../../docs/openapi.json", import.meta.url), "utf8");
+  const { paths, components } = z.parse(Document, JSON.parse(text));
+  const written = Object.entries(paths).filter(([path]) => !filters.has(path));
+  return written.flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { requestBody }]) => {
+      const schema = requestBody?.content["application/json"]?.schema ?? {};
+      const { properties = {} } =
+        "$ref" in schema ? (components.schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {}) : schema;
+      const fields = Object.keys(properties).filter((name) => /Ids?$/.test(name) && !ownIds.has(name));
+      return fields.map((field) => ({ method: method.toUpperCase(), path, field }));
+    }),
+  );
+}
+
+const references: readonly Reference[] = documented().map((one) => {
+  const names = collections[one.field];
+  if (names === undefined) throw new Error(`name the collection of ${one.field}`);
+  return { ...one, names };
 });
 
 test("the tests have a case for every body field that is the id of another record", () => {
