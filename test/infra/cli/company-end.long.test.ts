@@ -96,11 +96,8 @@ async function traces({ id, name }: Company) {
   const isOf = (text: string): boolean =>
     text.includes(name) || new RegExp(`C#${id}#|COMPANY#${id}\\b|/${id}/|"companyId":${id}\\b`).test(text);
   const rowsOf = async (TableName: string): Promise<Item[]> => {
-    const rows: Item[] = [];
-    for await (const { Items = [] } of paginateScan({ client: documents() }, { TableName })) {
-      rows.push(...Items.filter((row) => isOf(JSON.stringify(row))));
-    }
-    return rows;
+    const pages = await Array.fromAsync(paginateScan({ client: documents() }, { TableName }));
+    return pages.flatMap(({ Items = [] }) => Items).filter((row) => isOf(JSON.stringify(row)));
   };
   const s3 = s3At(outputs.S3Endpoint);
   const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket: outputs.BucketName }));

@@ -30,10 +30,8 @@ import { COMPANY, company, delivery, restorePoint, restoreScene } from "./restor
 const { client, context, dynamoDb, kills, newTarget, sourceArn, storeOf } = await restoreScene();
 
 async function rowsOf(TableName: string): Promise<Item[]> {
-  const rows: Item[] = [];
-  const { client: documents } = storeOf(TableName);
-  const pages = paginateScan({ client: documents }, { TableName, ConsistentRead: true });
-  for await (const { Items = [] } of pages) rows.push(...Items);
+  const pages = paginateScan({ client: storeOf(TableName).client }, { TableName, ConsistentRead: true });
+  const rows = (await Array.fromAsync(pages)).flatMap(({ Items = [] }) => Items);
   return rows.toSorted((one, other) => `${one.pk} ${one.sk}`.localeCompare(`${other.pk} ${other.sk}`));
 }
 

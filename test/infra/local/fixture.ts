@@ -54,8 +54,6 @@ const code = {
         return policy("Allow", "*", { usageIdentifierKey: "fixture0throttle0key0" + authorizationToken.split(" ")[1] });
       case "nobody": return { ...policy("Allow", "*"), principalId: "" };
       case "object": return policy("Allow", "*", { context: { user: { id: 1 } } });
-      case "list": return policy("Allow", "*", { context: { roles: ["a"] } });
-      case "null": return policy("Allow", "*", { context: { role: null } });
       case "nothing": return null;
       case "exit": process.exit(3);
       case "hang": await new Promise((resolve) => setTimeout(resolve, 60_000));

@@ -4,11 +4,8 @@ import { once } from "node:events";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+import { root } from "../../../infra/build/bundle.ts";
 
-export const root = fileURLToPath(new URL("../../..", import.meta.url));
-
-/** The data directory of the started processes. */
 export const directory = mkdtempSync(path.join(tmpdir(), "canvassing-process-"));
 
 export interface Started {
