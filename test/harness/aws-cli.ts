@@ -45,12 +45,6 @@ const described: Readonly<Record<string, Readonly<Record<string, Described>>>> =
 /** The prefix of the IAM actions of a service, if it differs from the name of the service in the CLI. */
 const iamPrefixes: Readonly<Record<string, string>> = { "service-quotas": "servicequotas" };
 
-export interface AwsCall {
-  readonly service: string;
-  /** The IAM action of the operation. */
-  readonly action: string;
-}
-
 /** How the SDK represents its schemas: a simple type is a number, and any other type is an array that begins with the kind of the type. */
 const STRING = 0;
 const BOOLEAN = 2;
@@ -85,8 +79,8 @@ const optionOf = (member: string): string =>
 
 const pascal = (words: string): string => words.replaceAll(/(?:^|-)(\w)/g, (_, first: string) => first.toUpperCase());
 
-/** Parses the words of a command that begins with `aws`. Throws an error if AWS has no such command or if its arguments are wrong. */
-export function awsCall([aws, service = "", command = "", ...args]: readonly string[]): AwsCall {
+/** Returns the service and the IAM action of an `aws` command. Throws if AWS has no such command, or if its arguments are wrong. */
+export function awsCall([aws, service = "", command = "", ...args]: readonly string[]) {
   if (aws !== "aws" || !(service in services || service in described)) {
     throw new Error(`the tests know no service ${service} of the AWS CLI`);
   }

@@ -30,7 +30,7 @@ const IN_A_CONTAINER = [
   "--disable-gpu-rasterization",
 ];
 
-/** Longer than Playwright's 30 s, because a busy machine needs minutes, and shorter than the time-out of the tests. */
+/** Maximum wait. It is longer than Playwright's 30 s for busy machines, and shorter than the time-out of the tests. */
 const WAIT_MS = 240_000;
 
 export async function openBrowser(): Promise<Browser> {

@@ -188,7 +188,7 @@ export async function answerOf(response: IncomingMessage): Promise<Answer> {
   return { status, headers, text, bytes, body: isJson && text !== "" ? JSON.parse(text) : undefined };
 }
 
-/** Empties the gateway's cache of callers' roles and permissions. Without this, a change of a role takes effect after a minute. */
+/** Empties the gateway's cache of callers' roles and permissions, which would delay the effect of a changed role by a minute. */
 export async function flushAuthorizers(): Promise<void> {
   const answer = await fetch(`${baseUrl()}/local/authorizers-cache`, { method: "DELETE" });
   if (answer.status !== 204) throw new Error(`the authorizers' cache was not flushed: ${answer.status}`);
@@ -202,12 +202,10 @@ export function tokenOf(email: string): Promise<string> {
   return known;
 }
 
-/** The generated client for apps. In the tests, it also checks every answer against the OpenAPI document. */
-type TypedClient = Pick<ApiClient, "GET" | "POST" | "PUT" | "PATCH" | "DELETE">;
-
 export const json = { "Content-Type": "application/json" };
 
-export interface Client extends TypedClient {
+/** The generated client for apps. In the tests, it also checks every answer against the OpenAPI document. */
+export interface Client extends Pick<ApiClient, "GET" | "POST" | "PUT" | "PATCH" | "DELETE"> {
   /** Sends any request, for example one that the generated types forbid: a wrong body, a wrong id or an unknown method. */
   (method: string, path: string, body?: unknown): Promise<Answer>;
   /** Sends a request as the function `send` does, with the token of this client. */

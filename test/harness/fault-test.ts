@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
-/** Call this once, at the top of a test file. With the scope `test`, each test has an empty table, for code that reads all companies. */
+/** Call this function once, at the top of a test file. With the scope `test`, each test has an empty table. */
 export function faultyDynamoDb(scope: "file" | "test" = "file"): FaultyDynamoDb {
   const [before, after] = scope === "file" ? [beforeAll, afterAll] : [beforeEach, afterEach];
   let started: FaultyDynamoDb | undefined;

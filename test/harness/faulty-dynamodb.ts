@@ -23,7 +23,7 @@ export type Fault =
   | { readonly kind: "early"; readonly meanwhile: () => Promise<unknown> }
   /** The proxy changes the request before DynamoDB gets it. */
   | { readonly kind: "ask"; readonly change: (body: Json) => Json }
-  /** DynamoDB gets this share of a batch: at least one entry, or none if it is 0. The reply lists the others as not processed. */
+  /** DynamoDB gets this share of a batch, at least one entry unless the share is 0. The reply lists the others as not processed. */
   | { readonly kind: "part"; readonly share: number };
 
 export type FaultPlan = (operation: string, number: number, body: Json) => Fault;
@@ -70,7 +70,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   let plan: FaultPlan = () => pass;
   const calls: string[] = [];
   const direct = sendTo(server.endpoint);
-  // Without this, the table would count the calls of `meanwhile` as calls of the delayed request.
+  // The snapshot keeps calls of `meanwhile` out of the number of calls that the table counts for the delayed request.
   const outside = AsyncLocalStorage.snapshot();
   const faulty: Send = (operation, body) => {
     calls.push(operation);

@@ -9,15 +9,8 @@ import { openLocalTable } from "./team.ts";
 /** The sweeper begins jobs that are due. The held job becomes due only after the tests have ended. */
 const DUE_IN_MS = 86_400_000;
 
-export interface HeldQueue {
-  /** The job at the head of the queue. No function executes it. */
-  readonly id: number;
-  /** Cancels this job, so that the next one begins. */
-  release(): Promise<void>;
-}
-
 /** Puts a bulk job that nothing begins into the company's empty queue. All later jobs of the company wait until its release. */
-export async function holdQueue(owner: Client): Promise<HeldQueue> {
+export async function holdQueue(owner: Client) {
   const { user, company } = dataOf(await owner.GET("/api/me"));
   const context = contextOn(await openLocalTable(), { now: () => Date.now() + DUE_IN_MS });
   const caller = { companyId: company.id, userId: user.id, role: "owner", permissions: [] } as const;
@@ -26,8 +19,7 @@ export async function holdQueue(owner: Client): Promise<HeldQueue> {
   const job = { id, kind: "prospect_bulk", events: "none", total: 1, chunks: 1, action: { statusId: null } } as const;
   const { state } = await startJob({ ...context, jobs: { send: async () => undefined } }, caller, names, job);
   if (state !== "queued") throw new Error(`the job of the test is ${state}`);
-  return {
-    id,
-    release: async () => void dataOf(await owner.POST("/api/jobs/{id}/cancel", at(id))),
-  };
+  /** Cancels the job, so that the next one begins. */
+  const release = async (): Promise<void> => void dataOf(await owner.POST("/api/jobs/{id}/cancel", at(id)));
+  return { id, release };
 }

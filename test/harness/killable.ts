@@ -9,7 +9,7 @@ export function unlessKilled(error: unknown): undefined {
   if (!(error instanceof Killed)) throw error;
 }
 
-/** Lambda repeats a stream record like this, and a client a request. */
+/** Repeats the work until no kill interrupts it, as Lambda repeats a stream record and a client repeats a request. */
 export async function untilDone<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

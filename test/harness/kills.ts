@@ -1,4 +1,4 @@
-/** Chooses the calls, counted from 1, at which a test kills its work: all with TEST_SIZE=wide, otherwise a few for each `turn`. */
+/** Chooses the calls, counted from 1, at which a test kills its work: all with TEST_SIZE=wide, otherwise a few that depend on `turn`. */
 import { type Fault, type FaultPlan, pass, serverError } from "./faulty-dynamodb.ts";
 import { sized } from "./tier.ts";
 

@@ -4,7 +4,7 @@ import { startKms } from "../../infra/local/engines/kms.ts";
 import { REGION } from "../../infra/local/servers/address.ts";
 import { keyArn } from "../../infra/local/template/names.ts";
 
-/** Checks no IAM policy, because the tests do not call the KMS with the role of a function. */
+/** The simulated KMS checks no IAM policy, because the tests do not call it with the role of a function. */
 export async function useTestKms(): Promise<void> {
   useKeyService();
   if (process.env.SECRETS_KEY_ARN !== undefined) return;

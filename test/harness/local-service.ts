@@ -1,8 +1,6 @@
 /**
- * Starts one local service for the tests of all vitest projects. In `npm test` and the gate, one process runs all functions, which saves
- * most of the processor time. In the gate and with the long tests, a function may do only what the template allows its role. With the long
- * tests, each function runs in its own worker threads, from its bundle of a deployment. If BASE_URL is set, the tests use the service at
- * this URL instead.
+ * Starts one local service for all vitest projects, or uses that at BASE_URL. In `npm test` and the gate, one process runs all functions. The
+ * long tests run their bundles in worker threads. Except in `npm test`, a function may do only what the template allows its role.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +14,7 @@ import { assertGrantsAreUsed } from "./grants.ts";
 declare module "vitest" {
   export interface ProvidedContext {
     readonly baseUrl: string;
-    /** The key with which the service signs access tokens, so that tests can forge tokens. Null if BASE_URL names a service without it. */
+    /** The key with which the service signs access tokens. Tests forge tokens with it. Null for a service whose key they do not have. */
     readonly signingKey: SigningKey | null;
   }
 }

@@ -27,12 +27,6 @@ import { forwarded } from "./forwarded.ts";
 type Json = Record<string, unknown>;
 type Row = Record<string, AttributeValue>;
 
-export interface PointInTimeDynamoDb {
-  readonly endpoint: string;
-  readonly calls: string[];
-  stop(): Promise<void>;
-}
-
 const JsonBody = z.record(z.string(), z.unknown());
 const Named = z.looseObject({ TableName: z.string() });
 const Resource = z.looseObject({ ResourceArn: z.string() });
@@ -65,12 +59,13 @@ interface TableState {
   status: "ACTIVE" | "CREATING" | "UPDATING";
 }
 
-export async function startPointInTime(engine: string): Promise<PointInTimeDynamoDb> {
+export async function startPointInTime(engine: string) {
   const settings = { endpoint: engine, ...LOCAL };
   const client = new DynamoDBClient(settings);
   const streams = new DynamoDBStreamsClient(settings);
   const states = new Map<string, TableState>();
   const restores = new Set<Promise<void>>();
+  /** The operation of each request so far, with its table or resource. */
   const calls: string[] = [];
 
   const stateOf = (name: string): TableState => {
@@ -156,7 +151,7 @@ export async function startPointInTime(engine: string): Promise<PointInTimeDynam
     );
   }
 
-  /** The first stream record of a row since the second `at` has the version that the row had at that time. */
+  /** Fills the target with the rows at the second `at`: the first stream record of a row since then has the row's version of that time. */
   async function fillTable(source: TableDescription, target: string, at: number): Promise<void> {
     const keys = (source.KeySchema ?? []).map(({ AttributeName = "" }) => AttributeName);
     const textOf = (row: Row): string => JSON.stringify(keys.map((key) => row[key]));

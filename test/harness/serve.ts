@@ -11,7 +11,7 @@ const TIME_SCALE = 60;
 /** The tests of a file send the requests of thousands of reps for one company, so no company has a limit of its own. */
 const REQUESTS = { perSecond: 10_000, burst: 20_000 } as const;
 
-/** Each function then runs in worker threads from its bundle, which takes three times the processor time. */
+/** True if each function runs in worker threads from its bundle, which takes three times the processor time. */
 const asDeployed = process.argv.includes("--deployed");
 const enforceRights = asDeployed || process.argv.includes("--rights");
 const logs = watchLogs();

@@ -97,7 +97,7 @@ function setVariables(variables: Readonly<Record<string, string>>, known: Map<st
   }
 }
 
-/** Loaded from its bundle, because it reads a file that the build writes there. */
+/** The function that answers 405 is loaded from its bundle, because it reads a file that the build writes there. */
 const BUNDLED = "method-not-allowed";
 const sourceOf = (file: string): string => pathToFileURL(join(root, "functions", `${file}.ts`)).href;
 

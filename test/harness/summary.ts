@@ -5,7 +5,7 @@ import type { Reporter, SerializedError, TestCase, TestModule } from "vitest/nod
 const SHOWN = 10;
 const LONG_MS = 20_000;
 
-/** Why tests of the gate need more than 20 seconds, by a part of their names, which begin with the file. */
+/** Why tests of the gate need more than 20 seconds. A key is a part of a test's full name, which begins with the file. */
 const reasons: Readonly<Record<string, string>> = {
   "test/offline/devices.api.test.ts":
     "Three phones synchronize completely after random steps, one request after the other.",

@@ -25,20 +25,9 @@ interface Bucket {
   atMs?: number;
 }
 
-export interface ThrottledDynamoDb {
-  readonly endpoint: string;
-  readonly counts: { refusedCalls: number; refusedWrites: number };
-  stop(): void;
-}
-
 /** @param unitsPerSecond write units that each partition accepts per second; it can save those of one second */
-export async function startThrottledDynamoDb(
-  behind: string,
-  partitions: number,
-  unitsPerSecond: number,
-): Promise<ThrottledDynamoDb> {
-  // A bucket of unused write units fills as time passes on a clock that never goes back. It is empty at first, because a busy machine could
-  // write so slowly that a full bucket would refuse nothing.
+export async function startThrottledDynamoDb(behind: string, partitions: number, unitsPerSecond: number) {
+  // Each partition has a bucket of write units, which fills with time. It is empty at first, so that even a slow machine meets a refusal.
   const buckets = Array.from({ length: partitions }, (): Bucket => ({ left: 0 }));
   const counts = { refusedCalls: 0, refusedWrites: 0 };
 
@@ -93,7 +82,7 @@ export async function startThrottledDynamoDb(
 }
 
 /** `attempts` is the SDK's maximum number of attempts for one call. */
-export const tableOn = ({ endpoint }: ThrottledDynamoDb, attempts = 5): Table =>
+export const tableOn = ({ endpoint }: { readonly endpoint: string }, attempts = 5): Table =>
   openTable(TABLE, dynamoClient({ ...LOCAL, ...patient, endpoint, attempts }));
 
 const pkOf = ({ PutRequest, DeleteRequest }: WriteRequest): string =>

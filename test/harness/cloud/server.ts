@@ -1,21 +1,16 @@
 /** An endpoint of CloudFormation and Lambda, with which `npm run senders` finds, enables and disables the event source mappings of a deployment. */
 import { buffer } from "node:stream/consumers";
 import * as z from "zod/mini";
-import { type LocalServer, serveOnLoopback } from "../../../infra/local/servers/listener.ts";
+import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import type { Fields } from "../../infra/template.ts";
 import { iamActions, serviceOf } from "../iam-actions.ts";
 import { ACCOUNT, type Made, REGION } from "./account.ts";
 import { type Cloud, liveStack, newCloud } from "./stacks.ts";
 import { type XmlValue, xml } from "./xml.ts";
 
-export interface LocalCloud extends LocalServer {
-  readonly cloud: Cloud;
-  /** The IAM actions of the requests so far. */
-  readonly actions: ReadonlySet<string>;
-}
-
-export async function serveCloud(): Promise<LocalCloud> {
+export async function serveCloud() {
   const cloud = newCloud();
+  /** The IAM actions of the requests so far. */
   const actions = new Set<string>();
   const server = await serveOnLoopback(async (request, response) => {
     const body = (await buffer(request)).toString();

@@ -32,7 +32,7 @@ const local = { ...LOCAL, ...patient };
 /** What `remainsOf` returns if the two tables and the bucket contain nothing of the company. */
 export const nothing = { rows: {}, others: { [OLD_TABLE]: {} }, files: 0 };
 
-/** Call this once, at the top of a test file. */
+/** Call this function once, at the top of a test file. */
 export async function companyScene() {
   const db = await startFaultyDynamoDb();
   const queues = await startQueues();

@@ -23,7 +23,7 @@ import { startPointInTime } from "../../harness/point-in-time.ts";
 import { present } from "../../harness/shapes.ts";
 import { plannedKills } from "./planned-kills.ts";
 
-/** Call this once, at the top of a test file. */
+/** Call this function once, at the top of a test file. */
 export async function restoreScene() {
   const engine = await startDynamoDb(undefined);
   await createTable(engine.endpoint);

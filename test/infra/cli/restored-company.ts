@@ -34,7 +34,7 @@ import { restorePoint, restoreScene } from "./restore-scene.ts";
 
 export const SOURCE = "Restored";
 
-/** Call this once, at the top of a test file. */
+/** Call this function once, at the top of a test file. */
 export async function restoredCompany() {
   const { context: restoreContext, kills, storeOf } = await restoreScene();
   const time = { now: Date.UTC(2026, 5, 1, 12) };
