@@ -194,21 +194,9 @@ describe("refuses the whole file and writes nothing", () => {
     ["text in the field of the file", textForm],
     ["no file", new FormData()],
     ["an empty file", csvForm("")],
-    [
-      "UTF-8 with a mark and a broken byte",
-      csvForm(Uint8Array.from(Buffer.from(`\xef\xbb\xbf${good}Jos\xe9,1,2\n`, "latin1"))),
-    ],
     ["no known column", csvForm("a,b\n1,2\n")],
     ["gzip", csvForm(Uint8Array.from(gzipSync(Buffer.alloc(50_000_000))))],
-    ["zip", csvForm(Uint8Array.from(Buffer.from("504b03041400000008006ba1d8cc8f", "hex")))],
     ["NULs", csvForm("\0".repeat(1_000))],
-    [
-      "control characters that no encoding has",
-      csvForm(Uint8Array.from(Buffer.from(`${good}José\x81\x01,1,2\n`, "latin1"))),
-    ],
-    ["quotes that do not end", csvForm(`${good}"never,1,2\n`)],
-    ["a line of three megabytes", csvForm(`${good}${"x".repeat(3_000_000)}`)],
-    ["a million columns", csvForm(`${good}${",".repeat(1_000_001)}`)],
   ];
   test.each(files)("%s", async (_, form) => {
     problemOf(await post(form), 400, "validation_failed");
