@@ -33,10 +33,8 @@ test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a sear
   const company = await newCompany(context);
   const { companyId } = company.caller;
   const { id } = await createProspect(context, company.caller, { name: "n" });
-  const { id: other } = await createProspect(context, company.caller, {
-    name: long("prospect").slice(0, 255),
-    address,
-  });
+  const name = long("prospect").slice(0, 255);
+  const { id: other } = await createProspect(context, company.caller, { name, address });
   await list(context, company);
   const before = await unitsOf(() => list(context, company));
   for (let i = 0; i < 100; i++) await createNote(context, company.caller, id, { body: long(`word${i}!`) });

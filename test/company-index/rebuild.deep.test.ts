@@ -229,11 +229,8 @@ describe("a renewal of the lock during a rebuild", () => {
     const pieces = async () => (await db.keysOf(`C#${company.id}#XS#`)).map(({ pk, sk }) => `${pk} ${sk}`).toSorted();
     const before = await pieces();
     const key = keys.indexHead(company.id);
-    const outcome = await renewing(
-      company,
-      () => db.direct.write({ update: key, change: { set: { rebuildId: "other" } } }),
-      pass,
-    );
+    const other = () => db.direct.write({ update: key, change: { set: { rebuildId: "other" } } });
+    const outcome = await renewing(company, other, pass);
     expect(outcome).toBeInstanceOf(RebuildRefused);
     expect(String(outcome)).toContain("another rebuild has taken the lock");
     expect(await pieces()).toEqual(before);

@@ -34,16 +34,8 @@ test("a rebuilt part lists the records of earlier and current unflushed entries,
     partOverrides: [{ ...noPartOverrides, overrides: { prospects: listed(3, 99), notes: listed(13, 98) } }],
   };
   expect(overridesToList(known, others, new Set())).toEqual({
-    prospects: [
-      { id: 1, version: 5 },
-      { id: 2, version: 6 },
-      { id: 3, version: 7 },
-    ],
-    notes: [
-      { id: 11, version: 5 },
-      { id: 12, version: 6 },
-      { id: 13, version: 7 },
-    ],
+    prospects: [5, 6, 7].map((version, i) => ({ id: i + 1, version })),
+    notes: [5, 6, 7].map((version, i) => ({ id: i + 11, version })),
   });
 });
 

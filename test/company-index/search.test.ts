@@ -27,10 +27,7 @@ describe("a note in an older part than its prospect's row", () => {
     notes: { ids: new Float64Array(), versions: new Float64Array() },
   };
   const none = { prospects: overrides.notes, notes: overrides.notes };
-  const parts = flushedVersions([
-    { overrides: none, looseNotes: [] },
-    { overrides, looseNotes: [] },
-  ]);
+  const parts = flushedVersions([none, overrides].map((part) => ({ overrides: part, looseNotes: [] })));
   const segments = [older, newer].map((segment, age) => ({
     segment,
     age,
@@ -133,10 +130,8 @@ test("a search for many words finds each of them in each text", { tags: "sized" 
 test("a word index holds more than 65 536 texts, and so many words that its hash table must grow", () => {
   const random = randomSequence(7);
   const name = (): string => Math.floor(random() * 40_000).toString(36);
-  const given = Array.from(
-    { length: 70_000 },
-    (_, i) => `${name()} ${name()}@${i % 9} ${i % 1_000 === 0 ? "RARE" : ""}`,
-  );
+  const text = (_: unknown, i: number) => `${name()} ${name()}@${i % 9} ${i % 1_000 === 0 ? "RARE" : ""}`;
+  const given = Array.from({ length: 70_000 }, text);
   const words = new Words(plain(given));
   for (const wanted of ["a", "zz", "a@1", "k2", "@8", "RARE", "RAR", "7x@", "none", "é"]) {
     expect(foundBy(words, wanted), wanted).toEqual(including(given, wanted));

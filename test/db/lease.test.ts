@@ -13,13 +13,8 @@ const now = { ms: START };
 const source = () => ({ table: db.sdk, clock: { now: () => now.ms } });
 const Row = z.looseObject({ state: z.optional(z.string()) });
 let number = 0;
-const newLease = () => ({
-  key: { pk: "leases", sk: String(number++) },
-  schema: Row,
-  attribute: "until",
-  ms: MS,
-  earlyMs: 1_000,
-});
+const fixed = { schema: Row, attribute: "until", ms: MS, earlyMs: 1_000 };
+const newLease = () => ({ key: { pk: "leases", sk: String(number++) }, ...fixed });
 type Lease = ReturnType<typeof newLease>;
 const rowOf = async ({ key }: Lease) => db.direct.get(key);
 async function held(lease: Lease): Promise<Held<z.infer<typeof Row>>> {

@@ -30,17 +30,9 @@ async function outcome(failing: readonly number[], more: Partial<Plan<string>> =
 test.each([
   ["has an error of its own", [0], { end: "Error: own error", calls: 1, after: 0 }],
   ["is the first of two with errors", [0, 2], { end: "Error: own error", calls: 1, after: 0 }],
-  ["has no error: the verb is called again", [1], { end: "answer 2", calls: 2, after: 1 }],
-  [
-    "is one of two, and the other has no error: the verb is called again",
-    [0, 1],
-    { end: "answer 2", calls: 2, after: 1 },
-  ],
-  [
-    "belongs to no write of the plan, such as a receipt: the verb is called again",
-    [3],
-    { end: "answer 2", calls: 2, after: 1 },
-  ],
+  ["has no error: the verb runs again", [1], { end: "answer 2", calls: 2, after: 1 }],
+  ["is one of two, and the other has no error: the verb runs again", [0, 1], { end: "answer 2", calls: 2, after: 1 }],
+  ["is of no planned write, such as a receipt: the verb runs again", [3], { end: "answer 2", calls: 2, after: 1 }],
 ])("a failed condition that %s", async (_, failing, expected) => {
   expect(await outcome(failing)).toEqual(expected);
 });

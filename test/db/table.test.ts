@@ -104,10 +104,7 @@ describe("writing", () => {
   test("a failed condition is reported with the number of its write and the stored item, and nothing is written", async () => {
     const pk = partition();
     await db.direct.write({ put: row(pk, 1) });
-    const failure = db.sdk.transact([
-      { put: row(pk, 2), when: absent },
-      { put: { ...row(pk, 1), n: 9 }, when: absent },
-    ]);
+    const failure = db.sdk.transact([row(pk, 2), { ...row(pk, 1), n: 9 }].map((put) => ({ put, when: absent })));
     await expect(failure).rejects.toMatchObject({ failed: [{ index: 1, item: { n: 1 } }] });
     expect(await db.direct.get(row(pk, 2))).toBeUndefined();
   });

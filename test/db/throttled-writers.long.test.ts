@@ -23,15 +23,11 @@ const db = faultyDynamoDb();
 /** Milliseconds (15 minutes) after which Lambda stops one execution of the import job. */
 const RUN_MS = 900_000;
 
-interface Throttled {
-  readonly rows: number;
-  readonly partitions: number;
-  /** Write units that each partition accepts per second. */
-  readonly rate: number;
-}
-
-/** Returns how many executions of the job the import needed, and how many writes the table refused. */
-async function importThrottled({ rows, partitions, rate }: Throttled) {
+/**
+ * Imports `rows` rows while each partition accepts `rate` write units per second. Returns how many executions of the job the import needed,
+ * and how many writes the table refused.
+ */
+async function importThrottled(rows: number, partitions: number, rate: number) {
   const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
   const scene = faultyJobs(db, now);
   const company = await newCompany(scene.sound());
@@ -53,10 +49,8 @@ async function importThrottled({ rows, partitions, rate }: Throttled) {
     throttled.stop();
   }
   const { companyId } = company.caller;
-  expect(summaryOf(await findImport(scene.sound(), companyId, job.id))).toMatchObject({
-    state: "completed",
-    imported: rows,
-  });
+  const summary = summaryOf(await findImport(scene.sound(), companyId, job.id));
+  expect(summary).toMatchObject({ state: "completed", imported: rows });
   await checkRows(scene.sound().table, companyId, rows);
   return { runs, refusedWrites: throttled.counts.refusedWrites };
 }
@@ -94,7 +88,7 @@ test.each([
   "an import of %i rows completes on %i partitions of %i write units a second",
   { timeout: HOUR_MS },
   async (rows, partitions, rate) => {
-    const { runs, refusedWrites } = await importThrottled({ rows, partitions, rate });
+    const { runs, refusedWrites } = await importThrottled(rows, partitions, rate);
     if (rows < 20_000) expect(runs).toBe(1);
     expect(refusedWrites).toBeGreaterThan(0);
   },

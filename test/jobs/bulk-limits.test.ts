@@ -61,10 +61,8 @@ test("the file with all results reads at most eight chunks ahead of the client",
   const job = await bulk.newJob(harness, stage, { statusId: null });
   const CHUNKS = 40;
   for (let chunk = 0; chunk < CHUNKS; chunk++) {
-    const results = Array.from({ length: CHUNK }, (_, i) => ({
-      id: chunk * CHUNK + i + 1,
-      outcome: "changed" as const,
-    }));
+    const outcome = "changed" as const;
+    const results = Array.from({ length: CHUNK }, (_, i) => ({ id: chunk * CHUNK + i + 1, outcome }));
     await storeResults(harness.bucket, job, chunk, results);
   }
   const set = { chunks: CHUNKS, done: CHUNKS, total: CHUNKS * CHUNK, changed: CHUNKS * CHUNK };
@@ -150,11 +148,8 @@ test("a run that finds a chunk already written reads each row once, in few calls
   const context = harness.sound();
   const { caller } = await newCompany(context);
   const { companyId } = caller;
-  const ids = await mapConcurrently(
-    [...Array(CHUNK).keys()],
-    8,
-    async () => (await createProspect(context, caller, {})).id,
-  );
+  const create = async () => (await createProspect(context, caller, {})).id;
+  const ids = await mapConcurrently([...Array(CHUNK).keys()], 8, create);
   const [currentStatusId] = (await freshDictionary(context, companyId)).statuses.keys();
   const job = await bulk.requestedJob(context, { caller, ids }, { set: { currentStatusId } });
 

@@ -79,10 +79,7 @@ test("wherever a job is when its user loses the right, no write of the job follo
   expect(await runOnce(harness.faulty(), counted.stage, counted.job)).toBe(true);
   const calls = db.calls.length;
   expect(calls).toBeGreaterThan(15);
-  for (const [kind, turn] of [
-    ["early", 0],
-    ["late", 1],
-  ] as const) {
+  for (const [turn, kind] of (["early", "late"] as const).entries()) {
     for (const at of killPointsOf(calls, turn)) {
       db.plan(() => pass);
       const { stage, job } = await jobOfRep();
@@ -188,10 +185,8 @@ test("a change of rights waits only for a running job of the same user", async (
       reads++;
       return context.table.get(key);
     };
-    await untilJobsHaveRights({ ...context, table: { ...context.table, get } }, caller.companyId, userId, {
-      tries: 0,
-      ms: 0,
-    });
+    const counting = { ...context, table: { ...context.table, get } };
+    await untilJobsHaveRights(counting, caller.companyId, userId, { tries: 0, ms: 0 });
     return reads;
   };
   // `untilJobsHaveRights` reads three rows: the user, the company's queue of jobs, and the job that may be running. When no job is running

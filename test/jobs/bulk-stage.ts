@@ -122,18 +122,13 @@ export async function rowsOf(
 
 export const queueOf = (harness: Harness, { caller }: Stage) => readQueue(harness.sound().table, caller.companyId);
 
-interface Ending {
-  readonly members?: typeof membersOf;
-  readonly isOver?: (job: StoredBulk) => boolean;
-}
-
 /** Removes all faults, and executes the job until it is over. Each execution starts after the lease of the previous one has expired. */
 export async function endOf(
   harness: Pick<FaultyJobs, "sound" | "heal">,
   now: { ms: number },
   stage: Pick<Stage, "ids">,
   job: JobMessage,
-  { members, isOver = hasEnded }: Ending = {},
+  { members, isOver = hasEnded }: { members?: typeof membersOf; isOver?: (job: StoredBulk) => boolean } = {},
 ): Promise<StoredBulk> {
   harness.heal();
   for (let runs = 0; runs < 40; runs++) {

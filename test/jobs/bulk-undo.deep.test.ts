@@ -43,47 +43,29 @@ async function begunUndo({ caller }: bulk.Stage, { companyId, id }: JobMessage):
 
 const COUNT = bulk.SMALL_CHUNK + 1;
 
-/** A prospect in the model. Its tags are in the order in which they were added. */
-interface Plain {
-  readonly status: number | null;
-  readonly assignee: number | null;
-  readonly tags: readonly number[];
-  readonly isDeleted: boolean;
-}
-
-const plain = ({ statusId, assignedToUserId, tagIds, deletedAt }: StoredProspect): Plain => ({
+/** Returns a prospect as it is in the model. Its tags are in the order in which they were added. */
+const plain = ({ statusId, assignedToUserId, tagIds, deletedAt }: StoredProspect) => ({
   status: statusId,
   assignee: assignedToUserId,
   tags: tagIds,
   isDeleted: deletedAt !== undefined,
 });
 
+type Plain = ReturnType<typeof plain>;
 const fields = ["status", "assignee", "tags", "isDeleted"] as const;
-const isSame = (a: Plain, b: Plain, field: (typeof fields)[number]): boolean =>
+const isSame = (a: Plain, b: Plain, field: keyof Plain): boolean =>
   JSON.stringify(a[field]) === JSON.stringify(b[field]);
 
-interface Expected {
-  readonly row: Plain;
-  /** What the job must report for the prospect: an outcome, or an error code if it skips the prospect or cannot change it. */
-  readonly outcome: string;
-}
-
 /**
- * Returns the state that an undo must give to a prospect, and the outcome that it must report. `before` and `after` are the states directly
- * before and after the undone job. `current` is the state when the undo begins.
+ * Returns the state that an undo must give to a prospect, and the outcome, or the code of the error, that it must report. `before` and
+ * `after` are the states directly before and after the undone job. `current` is the state when the undo begins.
  */
-function expectedUndo(before: Plain, after: Plain, current: Plain): Expected {
+function expectedUndo(before: Plain, after: Plain, current: Plain) {
   if (current.isDeleted && !after.isDeleted) return { row: current, outcome: "not_found" };
   const restored = fields.filter((field) => !isSame(before, after, field) && isSame(after, current, field));
   if (restored.length === 0) return { row: current, outcome: "changed_since" };
-  const value = <F extends (typeof fields)[number]>(field: F): Plain[F] =>
-    (restored.includes(field) ? before : current)[field];
-  const row = {
-    status: value("status"),
-    assignee: value("assignee"),
-    tags: value("tags"),
-    isDeleted: value("isDeleted"),
-  };
+  const of = <F extends keyof Plain>(field: F): Plain[F] => (restored.includes(field) ? before : current)[field];
+  const row = { status: of("status"), assignee: of("assignee"), tags: of("tags"), isDeleted: of("isDeleted") };
   return { row, outcome: "changed" };
 }
 
@@ -97,12 +79,9 @@ const change = fc.oneof(
   fc.constantFrom({ kind: "name" as const }, { kind: "note" as const }, { kind: "delete" as const }),
 );
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
-const record = fc.record({
-  status: choice,
-  assignee: choice,
-  tags: tagSet,
-  changes: fc.array(change, { maxLength: 2 }),
-});
+const changes = fc.array(change, { maxLength: 2 });
+const record = fc.record({ status: choice, assignee: choice, tags: tagSet, changes });
+const removals = fc.constantFrom("none", "user", "status", "tag");
 const action = fc.oneof(
   { weight: 1, arbitrary: fc.constant("delete" as const) },
   {
@@ -118,11 +97,7 @@ test("an undo restores exactly what nobody has changed since", { tags: "sized" }
   const law = fc.asyncProperty(
     fc.array(record, { minLength: COUNT, maxLength: COUNT }),
     action,
-    fc.record({
-      removal: fc.constantFrom("none", "user", "status", "tag"),
-      ranChunks: fc.nat(2),
-      undoneChunks: fc.nat(2),
-    }),
+    fc.record({ removal: removals, ranChunks: fc.nat(2), undoneChunks: fc.nat(2) }),
     async (records, chosen, { removal, ranChunks, undoneChunks }) => {
       const context = harness.sound();
       const stage = await bulk.newStage(harness, COUNT);
@@ -161,7 +136,7 @@ test("an undo restores exactly what nobody has changed since", { tags: "sized" }
       if (removal === "tag") await verbs.deleteTag(context, caller.companyId, tagId);
       const current = (await bulk.rowsOf(harness, stage)).map(plain);
       const none: Plain = { status: null, assignee: null, tags: [], isDeleted: false };
-      const wanted = ids.map((id, i): Expected => {
+      const wanted = ids.map((id, i) => {
         const [was = none, became = none, is = none] = [before[i], after[i], current[i]];
         return changed.includes(id) ? expectedUndo(was, became, is) : { row: is, outcome: "none" };
       });
@@ -298,11 +273,8 @@ test("although every fifth call fails, a job and its undo handle each prospect o
   expect(await endedDespiteFaults(stage, job)).toMatchObject(counts);
   expect((await bulk.resultsOf(harness, job)).map(({ id }) => id)).toEqual(ids);
   const undo = await begunUndo(stage, job);
-  expect(await endedDespiteFaults(stage, undo)).toMatchObject({
-    state: "completed",
-    total: count - 2,
-    changed: count - 2,
-  });
+  const undone = { state: "completed", total: count - 2, changed: count - 2 };
+  expect(await endedDespiteFaults(stage, undo)).toMatchObject(undone);
   expect((await bulk.resultsOf(harness, undo)).map(({ id }) => id)).toEqual(ids.slice(2));
   const changed = (await bulk.rowsOf(harness, stage)).slice(2);
   expect(new Set(changed.map((row) => `${row.version} ${row.statusId}`))).toEqual(new Set(["3 null"]));
@@ -382,8 +354,5 @@ test("a note that a user changes while the notes are indexed again keeps the use
   });
   await indexNotesAgain(harness.faulty().table, caller.companyId, prospectId);
   const { notes } = await readAllProspects(context.table, caller.companyId);
-  expect(notes.map(({ body, version }) => [body, version]).toSorted()).toEqual([
-    ["gutter", 2],
-    ["skylight", 2],
-  ]);
+  expect(notes.map(({ body, version }) => `${body} ${version}`).toSorted()).toEqual(["gutter 2", "skylight 2"]);
 });

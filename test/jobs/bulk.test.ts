@@ -94,9 +94,8 @@ test("a job that was killed within a chunk settles the chunk before it is cancel
   await cancelJob(harness.sound(), bulk.silent, stage.caller, job.id, bulk.impatient);
   expect(await untilEnded(stage, job)).toMatchObject({ state: "cancelled", changed: 4 });
   expect(await undone(stage, job)).toMatchObject({ total: 4, changed: 4 });
-  expect((await bulk.rowsOf(harness, stage)).map(({ assignedToUserId }) => assignedToUserId)).toEqual(
-    twos.map(() => null),
-  );
+  const assignees = (await bulk.rowsOf(harness, stage)).map(({ assignedToUserId }) => assignedToUserId);
+  expect(assignees).toEqual(twos.map(() => null));
 });
 
 test("a job that fails after ten executions without progress counts what they have written, so that its undo restores it", async () => {

@@ -107,10 +107,8 @@ export function memoryBucket(): MemoryBucket {
   return bucket;
 }
 
-const links: Links = {
-  download: async (key) => ({ url: `https://files.test/${key}`, expiresAt: "2030-01-01T00:00:00.000Z" }),
-  upload: async (key) => ({ url: `https://files.test/${key}`, expiresAt: "2030-01-01T00:00:00.000Z" }),
-};
+const link = async (key: string) => ({ url: `https://files.test/${key}`, expiresAt: "2030-01-01T00:00:00.000Z" });
+const links: Links = { download: link, upload: link };
 
 export interface FaultyJobs {
   readonly bucket: MemoryBucket;

@@ -21,10 +21,8 @@ async function ended(body: object) {
 test("a bulk job moves the upcoming appointments of a prospect to its new assignee, and deletes them with the prospect", async () => {
   const { id } = dataOf(await as.owner.POST("/api/prospects", { body: { name: uniqueName() } }), 201);
   const startAt = new Date(Date.now() + DAY_MS).toISOString();
-  dataOf(
-    await as.owner.POST("/api/prospects/{id}/appointments", { ...at(id), body: { title: "Visit", startAt } }),
-    201,
-  );
+  const visit = { ...at(id), body: { title: "Visit", startAt } };
+  dataOf(await as.owner.POST("/api/prospects/{id}/appointments", visit), 201);
   const { user } = dataOf(await as.rep.GET("/api/me"));
   const query = { from: startAt, to: new Date(Date.now() + 2 * DAY_MS).toISOString() };
   const upcoming = async () => dataOf(await as.rep.GET("/api/appointments", { params: { query } })).length;

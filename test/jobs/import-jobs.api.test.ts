@@ -110,10 +110,7 @@ describe("a page of an allowed origin", () => {
   test("may read the file of an export, and a page of another origin gets no permission header", async () => {
     const { id } = dataOf(await as.rep.POST("/api/prospects/exports", { body: {} }), 201);
     const { url } = present((await endedExport(as.rep, id)).file ?? undefined);
-    for (const [from, header] of [
-      [origin, origin],
-      ["https://other.example.com", null],
-    ] as const) {
+    for (const [from, header] of Object.entries({ [origin]: origin, "https://other.example.com": null })) {
       const answer = await fetch(url, { headers: { Origin: from } });
       expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
     }
@@ -147,11 +144,8 @@ test("a completed job emits one event, and a dry run none", async () => {
   dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
   await receiver.untilDifferent(3);
   const summary = dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", at(webhook.id))).items;
-  expect(summary.map(({ event }) => event).toSorted()).toEqual([
-    "prospect.created",
-    "prospect.created",
-    "prospect.import_completed",
-  ]);
+  const events = summary.map(({ event }) => event).toSorted();
+  expect(events).toEqual(["prospect.created", "prospect.created", "prospect.import_completed"]);
   const completed = receiver.receipts.find(({ event }) => event.event === "prospect.import_completed");
   expect(completed?.event.data).toMatchObject({ id: jobs[1]?.id, imported: 1, skipped: 1 });
 });

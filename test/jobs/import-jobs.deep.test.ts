@@ -103,12 +103,8 @@ describe("hand-over", () => {
       expect(runs).toBeLessThan(20);
     }
     expect(runs).toBeGreaterThan(sized({ short: 3, wide: 5 }));
-    expect(await summary(job)).toMatchObject({
-      state: "completed",
-      processed: count + 130,
-      imported: count,
-      skipped: 130,
-    });
+    const counts = { state: "completed", processed: count + 130, imported: count, skipped: 130 };
+    expect(await summary(job)).toMatchObject(counts);
     await expectOnce(company, count);
     const notes = (await db.keysOf(`C#${job.companyId}#P#`)).filter(({ sk }) => sk.startsWith("N#"));
     expect(notes).toHaveLength(count / 3);
@@ -172,13 +168,11 @@ test("an event after completion and an execution that outlived its lease change 
   db.plan((operation) => {
     if (operation !== "BatchWriteItem" || stalled) return pass;
     stalled = true;
-    return {
-      kind: "late",
-      meanwhile: async () => {
-        now.ms += LEASE_MS + 1;
-        await harness.run(harness.sound(), job);
-      },
+    const meanwhile = async () => {
+      now.ms += LEASE_MS + 1;
+      await harness.run(harness.sound(), job);
     };
+    return { kind: "late", meanwhile };
   });
   await harness.run(harness.faulty(), job);
   db.plan(() => pass);
@@ -232,10 +226,8 @@ describe("a failed or cancelled import", () => {
       const job = await harness.uploaded(rep, fileOf(3));
       await change(to);
       await harness.run(harness.sound(), job);
-      expect(await summary(job)).toMatchObject({
-        state: "failed",
-        failure: expect.stringContaining("may no longer import"),
-      });
+      const failure = expect.stringContaining("may no longer import");
+      expect(await summary(job)).toMatchObject({ state: "failed", failure });
       expect((await list(harness.sound(), company)).total).toBe(1);
       expect([...harness.bucket.files.keys()].filter((key) => key.includes(`/${job.id}`))).toEqual([]);
     }
@@ -291,13 +283,8 @@ describe("a failed or cancelled import", () => {
     const company = await newCompany(harness.sound());
     const job = await harness.uploaded(company.caller, fileOf(40, 2), { dryRun: true });
     await harness.run(harness.sound(), job);
-    expect(await summary(job)).toMatchObject({
-      state: "completed",
-      dryRun: true,
-      imported: 40,
-      skipped: 2,
-      written: 0,
-    });
+    const shown = await summary(job);
+    expect(shown).toMatchObject({ state: "completed", dryRun: true, imported: 40, skipped: 2, written: 0 });
     await expectNothing(company);
     expect(await left(company)).toEqual([]);
     expect((await harness.sound().table.get(keys.import(job.companyId, job.id)))?.dueAt).toBeUndefined();

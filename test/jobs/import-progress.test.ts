@@ -16,6 +16,7 @@ import { CHANGES_AT_ONCE, LEASE_MS } from "#shared/jobs/job.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { interrupted } from "../harness/killable.ts";
 import { cancelImport, importFile } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { faultyJobs } from "./faulty-jobs.ts";
@@ -133,13 +134,9 @@ test("a cancelled job keeps its updates, and shows those that it had reported", 
 test("a job that is cancelled while its first execution begins stays cancelled", async () => {
   const { caller } = await newCompany(harness.sound());
   const job = await harness.uploaded(caller, fileOf("new", 3));
-  const { table, ...rest } = harness.sound();
-  let writes = 0;
-  const write: typeof table.write = async (entry) => {
-    if (writes++ === 0) await cancelImport(harness.sound(), caller, job.id);
-    return table.write(entry);
-  };
-  await harness.run({ ...rest, table: { ...table, write } }, job);
+  const context = harness.sound();
+  const table = interrupted(context.table, "write", () => cancelImport(harness.sound(), caller, job.id));
+  await harness.run({ ...context, table }, job);
   await harness.settle();
   expect(await summary(job)).toMatchObject({ state: "cancelled", imported: 0 });
   expect(await named(caller, "new")).toBe(0);
@@ -175,11 +172,8 @@ test("a job fails if this release accepts more rows than the release that has ch
   // The execution that ran out of time has sent the message for the next execution.
   expect(harness.queue).toEqual([job]);
   await harness.run(harness.sound(), job);
-  expect(await summary(job)).toMatchObject({
-    state: "failed",
-    failure: expect.stringContaining("Import the file again."),
-    imported: 0,
-  });
+  const failure = expect.stringContaining("Import the file again.");
+  expect(await summary(job)).toMatchObject({ state: "failed", failure, imported: 0 });
   expect(await named(caller, "new")).toBe(0);
 });
 

@@ -11,10 +11,8 @@ import { silent } from "./bulk-stage.ts";
 import { jobTests } from "./faulty-jobs.ts";
 
 const { now, harness } = jobTests();
-const noLinks = {
-  download: () => Promise.reject(new Error("no link")),
-  upload: () => Promise.reject(new Error("no link")),
-};
+const noLink = () => Promise.reject(new Error("no link"));
+const noLinks = { download: noLink, upload: noLink };
 
 /** Two managers and an admin of one company, the owner of another, and a large import of the first manager. */
 async function stage() {
@@ -95,11 +93,8 @@ test("the maker of an import and the admins see it and may undo it; the answer d
   const undo = await beginImportUndo(context, silent, owner, importId, {});
   const again = (caller: Caller) => refused(() => beginImportUndo(context, silent, caller, importId, {}));
   expect(await again(owner)).toMatchObject({ code: "conflict", location: `/api/jobs/${undo.id}` });
-  expect(await again(maker)).toMatchObject({
-    code: "conflict",
-    message: "Another job is running.",
-    location: undefined,
-  });
+  const refusal = { code: "conflict", message: "Another job is running.", location: undefined };
+  expect(await again(maker)).toMatchObject(refusal);
 });
 
 test("the later import is first, also if it has the lower id, and each import says who began it", async () => {

@@ -45,9 +45,8 @@ test("a row becomes a prospect with address, status and its history, assignee, t
     address: { ...address, formattedAddress: `1 Main St, ${city}, CO 80202` },
   });
   const detail = dataOf(await as.rep.GET("/api/prospects/{id}", at(made.id)));
-  expect(detail.statusHistory).toMatchObject([
-    { status: { id: status.id }, previousStatus: null, source: "csv-import" },
-  ]);
+  const change = { status: { id: status.id }, previousStatus: null, source: "csv-import" };
+  expect(detail.statusHistory).toMatchObject([change]);
   expect(detail.notes).toMatchObject([{ body: "first\nsecond", createdBy: { email: as.owner.email } }]);
   expect((await list("second", as.rep)).items.map((item) => item.id)).toEqual([made.id]);
   const stored = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id)));
@@ -119,9 +118,8 @@ const FAULTY = 499;
 test("the faults of rows with fifty faults each fit into the answer and its stored copy", async () => {
   const name = uniqueName();
   const tags = Array.from({ length: 50 }, (_, i) => `${i},`).join(";");
-  const file = ["name,lat,lng,tags", `${name},1,2,`, ...Array.from({ length: FAULTY }, () => `x,1,2,"${tags}"`)].join(
-    "\n",
-  );
+  const rows = Array.from({ length: FAULTY }, () => `x,1,2,"${tags}"`);
+  const file = ["name,lat,lng,tags", `${name},1,2,`, ...rows].join("\n");
   const key = { "Idempotency-Key": randomUUID() };
   const result = bodyOf(await post(csvForm(file), as.owner, key), 200, Imported);
   expect(result).toMatchObject({ imported: 1, skipped: FAULTY });

@@ -95,13 +95,11 @@ describe("killed", () => {
     db.plan((operation) => {
       if (operation !== "BatchWriteItem" || later !== undefined) return pass;
       later = Promise.resolve();
-      return {
-        kind: "late",
-        meanwhile: async () => {
-          now.ms += limits.idempotentRunMs + 1;
-          await importFile(harness.sound(), company.caller, fileOf(5, 0, "other"));
-        },
+      const meanwhile = async () => {
+        now.ms += limits.idempotentRunMs + 1;
+        await importFile(harness.sound(), company.caller, fileOf(5, 0, "other"));
       };
+      return { kind: "late", meanwhile };
     });
     await expect(importFile(harness.faulty(), company.caller, fileOf(5))).rejects.toThrow();
     db.plan(() => pass);
@@ -120,10 +118,8 @@ test("other writes and flushes during an import lose nothing, and the bucket kee
     return {
       kind: "late",
       meanwhile: async () => {
-        await createProspect(others, company.caller, {
-          name: `other ${mine}`,
-          address: { address1: "1", city: "2", state: "3", zip: "4" },
-        });
+        const address = { address1: "1", city: "2", state: "3", zip: "4" };
+        await createProspect(others, company.caller, { name: `other ${mine}`, address });
         await flush(others, companyId, { least: 1, settleMs: 0 });
         expect((await list(harness.sound(), company, "imported")).total).toBe(0);
       },
@@ -134,10 +130,8 @@ test("other writes and flushes during an import lose nothing, and the bucket kee
   db.plan(() => pass);
   expect(writes).toBeGreaterThan(1);
   await expectDifferent(company, 200 + writes);
-  expect(await readImport(harness.sound(), openLinks(), company.caller, id)).toMatchObject({
-    state: "completed",
-    imported: 200,
-  });
+  const stored = await readImport(harness.sound(), openLinks(), company.caller, id);
+  expect(stored).toMatchObject({ state: "completed", imported: 200 });
   const kept = Buffer.from(harness.bucket.files.get(`imports/${companyId}/${id}.csv`) ?? []);
   expect(kept).toEqual(fileOf(200, 0, "imported"));
 });
@@ -189,11 +183,8 @@ test("an export imported into an empty company has the same content and order", 
     const { statuses } = await loadDictionary(context.table, one.caller.companyId);
     for (const { isAssigned, status, note, ...input } of prospects) {
       const currentStatusId = [...statuses.keys()][status] ?? null;
-      const { id } = await createProspect(context, one.caller, {
-        ...input,
-        currentStatusId,
-        assignedToUserId: isAssigned ? one.repId : null,
-      });
+      const assignedToUserId = isAssigned ? one.repId : null;
+      const { id } = await createProspect(context, one.caller, { ...input, currentStatusId, assignedToUserId });
       if (note !== "") await createNote(context, one.caller, id, { body: note });
       now.ms++;
     }

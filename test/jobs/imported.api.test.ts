@@ -71,7 +71,6 @@ test("a PATCH of a company's first prospect may create the company's first addre
   const { owner } = await newTeam();
   const { id } = bodyOf(await owner("POST", "/api/prospects", { name: "First" }), 201, Identified);
   const address = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
-  expect(dataOf(await owner.PATCH("/api/prospects/{id}", { ...at(id), body: { address } })).address).toMatchObject(
-    address,
-  );
+  const patch = { ...at(id), body: { address } };
+  expect(dataOf(await owner.PATCH("/api/prospects/{id}", patch)).address).toMatchObject(address);
 });

@@ -21,11 +21,8 @@ beforeAll(() => {
 });
 
 const COUNT = 20;
-const file = Buffer.from(
-  ["name,email,lat,lng,notes", ...Array.from({ length: COUNT }, (_, i) => `n${i},m${i}@x.test,39,-105,note`)].join(
-    "\n",
-  ),
-);
+const rows = Array.from({ length: COUNT }, (_, i) => `n${i},m${i}@x.test,39,-105,note`);
+const file = Buffer.from(["name,email,lat,lng,notes", ...rows].join("\n"));
 const contract = {
   summary: "",
   allow: "everyone",
@@ -44,13 +41,8 @@ const OVER = 0;
 
 const Problem = z.object({ detail: z.string() });
 
-interface Answered {
-  readonly status: number;
-  readonly detail: string;
-}
-
 /** Calls the import endpoint. Its calls to the table go through a proxy, which makes the planned faults. */
-async function posted({ caller }: Company, options: ImportOptions = {}): Promise<Answered> {
+async function posted({ caller }: Company, options: ImportOptions = {}) {
   left.ms = PLENTY;
   const handler = endpoint(contract, () => importFile(harness.faulty(), caller, file, options));
   const context = { ...lambdaContext, getRemainingTimeInMillis: () => left.ms };

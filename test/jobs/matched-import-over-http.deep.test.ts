@@ -13,10 +13,8 @@ const post = (file: string, query: string, headers: Record<string, string> = {})
 
 test("both imports update a prospect, with the events of a PATCH and one event for the import", async () => {
   const [name, key] = [uniqueName(), uniqueName()];
-  const seeded = await post(
-    `sourceId,name,lat,lng,address1,city,state,zip\n${key},${name},1,2,1 Main St,Denver,CO,80202\n`,
-    "",
-  );
+  const old = `sourceId,name,lat,lng,address1,city,state,zip\n${key},${name},1,2,1 Main St,Denver,CO,80202\n`;
+  const seeded = await post(old, "");
   expect(bodyOf(seeded, 200, Imported)).toMatchObject({ imported: 1, updated: 0 });
   const events = [
     "prospect.updated",
@@ -37,26 +35,19 @@ test("both imports update a prospect, with the events of a PATCH and one event f
   const job = await uploadFile(as.owner, second, { matchBy: "sourceId", onMatch: "update" });
   expect(job).toMatchObject({ state: "completed", processed: 3, imported: 1, updated: 1, skipped: 1, written: 2 });
   await receiver.until(7);
-  const counts = Map.groupBy(
-    receiver.receipts.map(({ event }) => event),
-    ({ event }) => event,
-  );
+  const counts = Map.groupBy(receiver.receipts, ({ event }) => event.event);
   expect(Object.fromEntries([...counts].map(([event, all]) => [event, all.length]))).toEqual({
     "prospect.updated": 2,
     "prospect.status_changed": 2,
     "note.created": 1,
     "prospect.import_completed": 2,
   });
-  const completed = (counts.get("prospect.import_completed") ?? []).map(({ data }) => data);
+  const completed = (counts.get("prospect.import_completed") ?? []).map(({ event }) => event.data);
   expect(completed).toContainEqual(expect.objectContaining({ id: job.id, imported: 1, updated: 1, skipped: 1 }));
   const { items } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
   const changed = present(items.find((item) => item.sourceId === key));
-  expect(changed).toMatchObject({
-    name: `${name} 3`,
-    lat: 1,
-    currentStatus: { value: "New" },
-    address: { zip: "00501" },
-  });
+  const shown = { name: `${name} 3`, lat: 1, currentStatus: { value: "New" }, address: { zip: "00501" } };
+  expect(changed).toMatchObject(shown);
   const detail = dataOf(await as.owner.GET("/api/prospects/{id}", at(changed.id)));
   expect(detail.statusHistory.map(({ source }) => source)).toEqual(["csv-import", "csv-import"]);
   expect(detail.notes).toMatchObject([{ body: "called" }]);
@@ -88,10 +79,8 @@ test.each([
   ];
   const result = await importing(`id,assignedToEmail,zip,notes\n${lines.join("\n")}\n`);
   expect(result).toMatchObject({ imported: 0, updated: 4, skipped: 0, errors: [] });
-  expect(dataOf(await as.rep.GET("/api/prospects/{id}", at(made.id)))).toMatchObject({
-    address: { zip: "00501" },
-    appointments: [{ title: "Visit" }],
-  });
+  const shown = dataOf(await as.rep.GET("/api/prospects/{id}", at(made.id)));
+  expect(shown).toMatchObject({ address: { zip: "00501" }, appointments: [{ title: "Visit" }] });
   const query = { from: new Date().toISOString(), to: endsAt };
   const calendar = dataOf(await as.rep.GET("/api/appointments", { params: { query } }));
   expect(calendar.filter(({ prospectId }) => prospectId === made.id)).toHaveLength(1);

@@ -50,15 +50,13 @@ async function seeded() {
   return { ...company, ids: items.map(({ id }) => id) };
 }
 
-interface Seeded {
-  readonly caller: Caller;
-  readonly ids: readonly number[];
-}
-
 const importOf = ({ companyId, id }: JobMessage) => findImport(harness.sound(), companyId, id);
 
 /** Expects that each row has taken effect once. A user has renamed the prospect `renamed` after the import had changed it. */
-async function expectOnce({ caller, ids }: Seeded, renamed?: number): Promise<void> {
+async function expectOnce(
+  { caller, ids }: { caller: Caller; ids: readonly number[] },
+  renamed?: number,
+): Promise<void> {
   const context = harness.sound();
   for (const [i, id] of ids.entries()) {
     const { name, statusHistory, notes, tags, address: shown } = await readProspect(context, caller, id);
@@ -115,7 +113,7 @@ test.each(jobDeaths.filter(([, service]) => service === "table"))(
 
 test("after a killed request is repeated, each row is imported once", { tags: "sized" }, async () => {
   const death = ["before", "table"] as const;
-  const request = ({ caller }: Seeded) => importFile(harness.faulty(), caller, file, update);
+  const request = ({ caller }: { caller: Caller }) => importFile(harness.faulty(), caller, file, update);
   const counting = await seeded();
   const all = await harness.killed(death, () => request(counting));
   for (const last of killPointsOf(all, 3)) {
@@ -143,12 +141,8 @@ test("rows whose prospects are deleted or changed after the look-up are skipped,
   await updateProspect(sound, caller, changed, { sourceId: "another" });
   await harness.settle();
   const stored = await importOf(job);
-  expect(summaryOf(stored)).toMatchObject({
-    imported: CREATED,
-    updated: UPDATED - 2,
-    skipped: FAULTY + 2,
-    processed: ROWS,
-  });
+  const counts = { imported: CREATED, updated: UPDATED - 2, skipped: FAULTY + 2, processed: ROWS };
+  expect(summaryOf(stored)).toMatchObject(counts);
   const gone = "the matching prospect was changed or deleted during the import";
   expect(unpacked(z.array(RowFault), stored.errors).slice(0, 3)).toEqual([
     { row: 2, message: gone },

@@ -48,12 +48,7 @@ async function seeded() {
   const company = await newCompany(context);
   const { caller, repId } = company;
   await importFile(context, caller, Buffer.from(seed));
-  const rep: Caller = {
-    companyId: caller.companyId,
-    userId: repId,
-    role: "sales",
-    permissions: ["canManageProspects"],
-  };
+  const rep: Caller = { ...caller, userId: repId, role: "sales", permissions: ["canManageProspects"] };
   return { context, caller, rep, rows: await exported(context, caller) };
 }
 const idOf = (rows: readonly Row[], name: string): number =>
@@ -155,9 +150,8 @@ describe("a row", () => {
     const file = ids.map((id) => ({ id, name: "changed", lat: "1", lng: "2" }));
     const { imported, updated, errors } = await importing(context, rep, file, update);
     expect([imported, updated]).toEqual([0, 0]);
-    expect(new Set(errors.map(({ message }) => message))).toEqual(
-      new Set(["id: must be the id of a prospect that you can see"]),
-    );
+    const messages = new Set(errors.map(({ message }) => message));
+    expect(messages).toEqual(new Set(["id: must be the id of a prospect that you can see"]));
     expect(errors.map(({ row }) => row)).toEqual([2, 3, 4, 5, 6, 7, 8]);
     expect((await readProspect(context, caller, hidden)).name).toBe("Ann");
     expect((await readProspect(other.context, other.caller, idOf(other.rows, "Ann"))).name).toBe("Ann");
@@ -190,10 +184,8 @@ describe("a row", () => {
     // The owner sees two prospects with this source id and this e-mail address. The import cannot decide between them, so it skips the row.
     for (const by of [bySourceId, byEmail]) {
       const column = by.matchBy === "sourceId" ? "sourceId" : "email";
-      expect(await importing(context, caller, file, by)).toMatchObject({
-        skipped: 1,
-        errors: [{ row: 2, message: `${column}: several prospects have this value` }],
-      });
+      const errors = [{ row: 2, message: `${column}: several prospects have this value` }];
+      expect(await importing(context, caller, file, by)).toMatchObject({ skipped: 1, errors });
     }
   });
 
@@ -210,11 +202,8 @@ describe("a row", () => {
 
   test("with the key of an earlier row has an error that names the earlier row", async () => {
     const { context, caller } = await seeded();
-    const file = ["ann@x.test", "new@x.test", "ANN@x.test", "New@x.test"].map((email) => ({
-      email,
-      lat: "1",
-      lng: "2",
-    }));
+    const emails = ["ann@x.test", "new@x.test", "ANN@x.test", "New@x.test"];
+    const file = emails.map((email) => ({ email, lat: "1", lng: "2" }));
     for (const options of [{ ...byEmail, dryRun: true }, byEmail]) {
       expect(await importing(context, caller, file, options)).toMatchObject({
         imported: 1,
@@ -232,12 +221,9 @@ describe("a row", () => {
     const { context, caller, rows } = await seeded();
     const id = idOf(rows, "Ann");
     const file = [{ sourceId: "A-1", name: "x", lat: "1", lng: "2" }];
-    expect(await importing(context, caller, file, { matchBy: "sourceId", onMatch: "skip" })).toMatchObject({
-      imported: 0,
-      updated: 0,
-      skipped: 1,
-      errors: [{ row: 2, message: `sourceId: prospect ${id} has this value already` }],
-    });
+    const result = await importing(context, caller, file, { matchBy: "sourceId", onMatch: "skip" });
+    const errors = [{ row: 2, message: `sourceId: prospect ${id} has this value already` }];
+    expect(result).toMatchObject({ imported: 0, updated: 0, skipped: 1, errors });
     expect(await importing(context, caller, file, { matchBy: "sourceId", onMatch: "create" })).toMatchObject({
       imported: 1,
     });
@@ -250,11 +236,8 @@ describe("a row", () => {
     const sold = [...statuses.values()].find(({ value }) => value === "Sold") ?? expect.fail("no status");
     await deactivateStatus(context, caller.companyId, sold.id);
     const file = ["Ann", "Bo"].map((name) => ({ id: String(idOf(rows, name)), status: "sold", name: "changed" }));
-    expect(await importing(context, caller, file, update)).toMatchObject({
-      updated: 1,
-      skipped: 1,
-      errors: [{ row: 2, message: "status: must be the value of an active status" }],
-    });
+    const errors = [{ row: 2, message: "status: must be the value of an active status" }];
+    expect(await importing(context, caller, file, update)).toMatchObject({ updated: 1, skipped: 1, errors });
     expect((await readProspect(context, caller, idOf(rows, "Ann"))).name).toBe("Ann");
     expect((await readProspect(context, caller, idOf(rows, "Bo"))).name).toBe("changed");
   });
@@ -266,11 +249,8 @@ describe("a row", () => {
     expect(await importing(context, caller, [{ id: String(idOf(rows, "Ann")), zip: "00501" }], update)).toMatchObject({
       updated: 1,
     });
-    expect((await readProspect(context, caller, idOf(rows, "Ann"))).address).toMatchObject({
-      address1: "1 Main St",
-      zip: "00501",
-      formattedAddress: "1 Main St, Denver, CO 00501",
-    });
+    const address = { address1: "1 Main St", zip: "00501", formattedAddress: "1 Main St, Denver, CO 00501" };
+    expect((await readProspect(context, caller, idOf(rows, "Ann"))).address).toMatchObject(address);
   });
 });
 
@@ -289,10 +269,7 @@ test("a concurrent change of another field survives the update", async () => {
 });
 
 test.each([
-  [
-    "gets another key",
-    (caller: Caller, id: number) => updateProspect(newFunction(), caller, id, { sourceId: "other" }),
-  ],
+  ["gets a new key", (caller: Caller, id: number) => updateProspect(newFunction(), caller, id, { sourceId: "other" })],
   ["is deleted", (caller: Caller, id: number) => deleteProspect(newFunction(), caller, id)],
 ] as const)("a row whose prospect %s after the look-up is skipped", async (_, change) => {
   const { context, caller, rows } = await seeded();
@@ -318,9 +295,8 @@ test("the file must name the column of the key", async () => {
   // An import without updates ignores the column `id`.
   const plain = await importing(context, caller, [{ id: "1", name: "x", lat: "1", lng: "2" }], {});
   expect(plain.ignoredColumns).toEqual(["id"]);
-  expect(
-    (await importing(context, caller, [{ id: "", name: "x", lat: "1", lng: "2" }], update)).ignoredColumns,
-  ).toEqual([]);
+  const { ignoredColumns } = await importing(context, caller, [{ id: "", name: "x", lat: "1", lng: "2" }], update);
+  expect(ignoredColumns).toEqual([]);
 });
 
 describe("cost", () => {

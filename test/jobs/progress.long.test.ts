@@ -113,9 +113,8 @@ test("a failing execution waits for its pending writes before it ends", async ()
       if (isThird && batches > 0) throw new BucketUnavailable("as planned");
     }
   };
-  expect(await harness.run({ ...context, table: { ...table, batchPut }, objects: { ...objects, read } }, job)).toBe(
-    false,
-  );
+  const failing = { ...context, table: { ...table, batchPut }, objects: { ...objects, read } };
+  expect(await harness.run(failing, job)).toBe(false);
   expect(batches).toBeGreaterThan(0);
   expect(pending).toBe(0);
 });

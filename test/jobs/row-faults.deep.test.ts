@@ -70,11 +70,8 @@ test("a fault names the value, and the similar name of an active status or user"
     createdAt: "",
     updatedAt: "",
   } as const;
-  const statuses = new Map(
-    ["Interested", "Not Home", "Old"].map(
-      (value, id) => [id, { ...status, id, value, isActive: value !== "Old" }] as const,
-    ),
-  );
+  const values = ["Interested", "Not Home", "Old"];
+  const statuses = new Map(values.map((value, id) => [id, { ...status, id, value, isActive: value !== "Old" }]));
   const faultsOf = async (rows: string) =>
     (await readFile(Buffer.from(`status,lat,lng\n${rows}`), { ...empty, statuses })).faults.map(
       ({ message }) => message,

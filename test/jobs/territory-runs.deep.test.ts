@@ -41,11 +41,8 @@ async function newGrid(): Promise<Company & { readonly points: readonly Point[] 
   for (let lng = -1; lng <= 5; lng++) {
     for (let lat = -1; lat <= 5; lat += 2) {
       const assignedToUserId = (lng + lat) % 3 === 0 ? company.repId : null;
-      await createProspect(harness.sound(), company.caller, {
-        lng,
-        lat,
-        ...(assignedToUserId !== null && { assignedToUserId }),
-      });
+      const assigned = assignedToUserId === null ? {} : { assignedToUserId };
+      await createProspect(harness.sound(), company.caller, { lng, lat, ...assigned });
       points.push([lng, lat, assignedToUserId, now.ms]);
       now.ms += 0.7 * DAY_MS;
     }

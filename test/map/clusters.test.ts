@@ -13,13 +13,9 @@ const rowsOf = (points: readonly (readonly [number | null, number | null, number
 const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, 0, 90, 85.06, null));
 const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, 0, 180));
 const points = fc.array(fc.tuple(lat, lng, fc.constantFrom(null, 1, 2)), { maxLength: 60 });
+const degrees = (max: number) => fc.integer({ min: -max, max });
 const box = fc
-  .tuple(
-    fc.integer({ min: -180, max: 180 }),
-    fc.integer({ min: -90, max: 90 }),
-    fc.integer({ min: -180, max: 180 }),
-    fc.integer({ min: -90, max: 90 }),
-  )
+  .tuple(degrees(180), degrees(90), degrees(180), degrees(90))
   .map(([west, a, east, b]): [number, number, number, number] => [west, Math.min(a, b), east, Math.max(a, b)]);
 
 test("the items contain each prospect in the box exactly once, and no more than 2 000 cells are shown", () => {
@@ -90,10 +86,8 @@ test("moving the map changes no cluster that stays in view", () => {
 });
 
 test("the cells have the same size wherever a window of whole pixels shows the map, although its degrees are rounded", () => {
-  const start = fc.tuple(
-    fc.double({ min: 0.2, max: 0.6, noNaN: true }),
-    fc.double({ min: 0.2, max: 0.6, noNaN: true }),
-  );
+  const share = fc.double({ min: 0.2, max: 0.6, noNaN: true });
+  const start = fc.tuple(share, share);
   // A cell is 32 pixels wide, and a view may have 2 000 cells. If it has more, its cells are twice as large (`factor` 2). The view counts a
   // column and a row more for partial cells, and another column and row because the degrees are rounded. The first two windows (42 x 45 and
   // 41 x 46 cells) therefore count as 44 x 47 and 43 x 48 cells, which are too many. Without the addition for rounding, they would be so

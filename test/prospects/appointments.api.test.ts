@@ -28,10 +28,8 @@ describe("an appointment", () => {
   test("has defaults, is read at its Location, and leaves the calendar when it is deleted", async () => {
     const prospectId = await newProspect();
     const startAt = "2031-03-01T10:00:00+02:00";
-    const answer = await as.admin.POST("/api/prospects/{id}/appointments", {
-      ...at(prospectId),
-      body: { title: "Roof", startAt },
-    });
+    const body = { title: "Roof", startAt };
+    const answer = await as.admin.POST("/api/prospects/{id}/appointments", { ...at(prospectId), body });
     const made = dataOf(answer, 201);
     expect(made).toMatchObject({
       prospectId,

@@ -14,19 +14,13 @@ interface Assignment {
   readonly ms: number;
 }
 
-interface Interval {
-  readonly user: number | null;
-  readonly from: number;
-  readonly until: number;
-}
-
 type Fields = Parameters<typeof reassignedAt>[0];
 const created: Fields = { assignedToUserId: null, createdAt: new Date(BEGIN_MS).toISOString() };
 
 /** Assigns a prospect to each user in turn. Returns its fields, the past intervals, and the time of the last reassignment. */
 function assigned(steps: readonly Assignment[]) {
   let prospect: Fields = { ...created, assignedToUserId: steps[0]?.user ?? null };
-  const intervals: Interval[] = [];
+  const intervals: { user: number | null; from: number; until: number }[] = [];
   let nowMs = BEGIN_MS;
   for (const [i, { user, ms }] of steps.entries()) {
     intervals.push({ user, from: nowMs, until: nowMs + ms });

@@ -139,10 +139,7 @@ test("the status of a prospect may change 5 000 times, and the history has every
   const { company, context, ids } = await withProspects(1);
   const [id = 0] = ids;
   const { companyId } = company.caller;
-  const statuses = [
-    await verbs.createStatus(context, companyId, { value: "A" }),
-    await verbs.createStatus(context, companyId, { value: "B" }),
-  ];
+  const statuses = await Array.fromAsync(["A", "B"], (value) => verbs.createStatus(context, companyId, { value }));
   const change = (i: number) =>
     verbs.updateProspect(context, company.caller, id, { currentStatusId: statuses[i % 2]?.id });
   for (let i = 0; i < 5; i++) await change(i);

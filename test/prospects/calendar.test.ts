@@ -99,9 +99,8 @@ test("the calendar has exactly the appointments of the user's prospects after an
       for (const todo of steps) await take(context, caller, model, todo, owners);
       for (const user of [caller, ...reps]) {
         const found = await calendar(context, user);
-        expect(found.filter(({ prospectId }) => model.prospects.has(prospectId)).map(({ id }) => id)).toEqual(
-          expected(model, user),
-        );
+        const shown = found.filter(({ prospectId }) => model.prospects.has(prospectId)).map(({ id }) => id);
+        expect(shown).toEqual(expected(model, user));
       }
       for (const id of model.prospects.keys()) await verbs.deleteProspect(context, caller, id);
       for (const user of [caller, ...reps]) expect(await calendar(context, user)).toEqual([]);

@@ -20,10 +20,8 @@ const read = (rows: readonly (readonly string[])[], mapping?: Mapping) =>
   readFile(Buffer.from(csvText(rows)), names, mapping);
 
 async function only(header: string, cells: string, mapping?: Mapping) {
-  const { drafts, faults, ignoredColumns, warnings } = await read(
-    [`${header},lat,lng`, `${cells},1,2`].map((row) => row.split(",")),
-    mapping,
-  );
+  const rows = [`${header},lat,lng`, `${cells},1,2`].map((row) => row.split(","));
+  const { drafts, faults, ignoredColumns, warnings } = await read(rows, mapping);
   const [draft] = drafts;
   return { ...draft, faults, ignoredColumns, warnings };
 }
@@ -66,20 +64,16 @@ describe("a header", () => {
   test("in the mapping has priority over an exact header, and a second header `City` gets the name `City (2)`", async () => {
     const file = ["address1,City,City,state,zip,City (2)", "1 Main,Denver,Aurora,CO,80202,Salida"] as const;
     const cityOf = async (mapping?: Mapping) => (await only(...file, mapping)).address?.city;
-    expect(await only(...file)).toMatchObject({
-      address: { city: "Denver" },
-      ignoredColumns: ["City (3)", "City (2)"],
-    });
+    const shown = { address: { city: "Denver" }, ignoredColumns: ["City (3)", "City (2)"] };
+    expect(await only(...file)).toMatchObject(shown);
     expect(await cityOf({ "city (3)": "city" })).toBe("Aurora");
     expect(await cityOf({ "City (2)": "city" })).toBe("Salida");
     expect(await cityOf({ City: null })).toBe("Aurora");
     await expect(cityOf({ City: "city", "City (2)": "city" })).rejects.toThrow(
       'two headers to the column city: "City" and "City (2)"',
     );
-    expect(await only("Full Name,Nick", "Bo,Cy", { Nick: "name" })).toMatchObject({
-      name: "Cy",
-      ignoredColumns: ["Full Name"],
-    });
+    const nick = await only("Full Name,Nick", "Bo,Cy", { Nick: "name" });
+    expect(nick).toMatchObject({ name: "Cy", ignoredColumns: ["Full Name"] });
   });
 
   test("is a synonym of one column only, and the document names it", () => {
@@ -119,11 +113,8 @@ describe("a value", () => {
       expect((await read(rows("phone"))).faults).toMatchObject([
         { message: expect.stringMatching(/^phone: must have all its digits and no exponent \(.* as text/) },
       ]);
-      expect(await read(rows("Phone Number"))).toMatchObject({
-        faults: [],
-        warnings: 1,
-        drafts: [{ phoneNumber: null }],
-      });
+      const left = await read(rows("Phone Number"));
+      expect(left).toMatchObject({ faults: [], warnings: 1, drafts: [{ phoneNumber: null }] });
     },
   );
 
@@ -133,27 +124,16 @@ describe("a value", () => {
       ["1", "2", cell],
     ];
     expect((await read(rows('{"a":[1,"é"]}'))).drafts).toMatchObject([{ customFieldData: { a: [1, "é"] } }]);
-    for (const cell of [
-      "x",
-      "[1]",
-      "7",
-      '{"__proto__":1}',
-      '{"a":9007199254740993}',
-      `{"a":${"[".repeat(200)}${"]".repeat(200)}}`,
-    ]) {
-      expect((await read(rows(cell))).faults, cell).toMatchObject([
-        { message: expect.stringMatching(/^customFieldData: /) },
-      ]);
+    const deep = `{"a":${"[".repeat(200)}${"]".repeat(200)}}`;
+    const fault = { message: expect.stringMatching(/^customFieldData: /) };
+    for (const cell of ["x", "[1]", "7", '{"__proto__":1}', '{"a":9007199254740993}', deep]) {
+      expect((await read(rows(cell))).faults, cell).toMatchObject([fault]);
     }
-    expect((await read(rows('{"a":[{"b":-9007199254740993}]}'))).faults).toMatchObject([
-      {
-        message:
-          "customFieldData: has a value that is an integer beyond 2^53 - 1: send it as a text ('/a/0/b: -9007199254740993')",
-      },
-    ]);
-    expect((await read(rows('["a"]'))).faults).toMatchObject([
-      { message: "customFieldData: must be a JSON object, but is '['a']'" },
-    ]);
+    const message =
+      "customFieldData: has a value that is an integer beyond 2^53 - 1: send it as a text ('/a/0/b: -9007199254740993')";
+    expect((await read(rows('{"a":[{"b":-9007199254740993}]}'))).faults).toMatchObject([{ message }]);
+    const list = { message: "customFieldData: must be a JSON object, but is '['a']'" };
+    expect((await read(rows('["a"]'))).faults).toMatchObject([list]);
   });
 
   test.each([

@@ -139,12 +139,8 @@ test("a 304 is never given if the answer differs from the client's copy", { tags
         const context = of(functions, seed);
         // Clients may send any tag, for example a tag that they have received for another question, or that another caller or company has
         // received.
-        const answer = await ask(
-          context,
-          caller,
-          asked,
-          copies.map(({ etag }) => etag),
-        );
+        const etags = copies.map(({ etag }) => etag);
+        const answer = await ask(context, caller, asked, etags);
         const fresh = await ask(newFunction(), caller, asked);
         counts.asked++;
         if (answer.status === 304) {

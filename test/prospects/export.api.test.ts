@@ -44,10 +44,8 @@ test("each column holds its field, and no cell is a formula", async () => {
     source: "'-door",
   };
   const made = dataOf(await as.owner.POST("/api/prospects", { body }), 201);
-  await as.owner.PUT("/api/prospects/{id}/tags", {
-    ...at(made.id),
-    body: { tagIds: tags.map(({ id }) => id).reverse() },
-  });
+  const tagIds = tags.map(({ id }) => id).reverse();
+  await as.owner.PUT("/api/prospects/{id}/tags", { ...at(made.id), body: { tagIds } });
   for (const text of ["the first", 'the newest: "quotes",\r\nand\nbreaks']) {
     dataOf(await as.rep.POST("/api/prospects/{id}/notes", { ...at(made.id), body: { body: text } }), 201);
   }
@@ -115,10 +113,8 @@ test("a file may have all columns and a byte order mark, by request and by job",
   const last = `,X-1,555,${made.updatedAt},"{""a"":[1,""é""]}"\r\n`;
   const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
   const streamed = await fetch(`${baseUrl()}/api/prospects/export?city=${city}&columns=all&bom=true`, { headers });
-  const { id } = dataOf(
-    await as.owner.POST("/api/prospects/exports", { body: { city, columns: "all", bom: true } }),
-    201,
-  );
+  const wanted = { city, columns: "all", bom: true } as const;
+  const { id } = dataOf(await as.owner.POST("/api/prospects/exports", { body: wanted }), 201);
   let job = dataOf(await as.owner.GET("/api/prospects/exports/{id}", at(id)));
   while (job.state === "running") job = dataOf(await as.owner.GET("/api/prospects/exports/{id}", at(id)));
   for (const answer of [streamed, await fetch(present(job.file ?? undefined).url)]) {

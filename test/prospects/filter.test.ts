@@ -20,15 +20,10 @@ const dated = { createdAt: now, updatedAt: now };
 const byId = <T, U extends object>(first: number, entries: readonly T[], row: (entry: T) => U) =>
   new Map(entries.map((entry, i) => [first + i, { id: first + i, version: 1, ...dated, ...row(entry) }]));
 
+const status = { type: "status" as const, color: "#000000", sortOrder: 1 };
 const dictionaryOf = ({ statuses, tags, people }: Names): Dictionary => ({
   version: 1,
-  statuses: byId(101, statuses, (value) => ({
-    type: "status" as const,
-    value,
-    color: "#000000",
-    sortOrder: 1,
-    isActive: value !== "New",
-  })),
+  statuses: byId(101, statuses, (value) => ({ ...status, value, isActive: value !== "New" })),
   tags: byId(301, tags, (value) => ({ type: "tag" as const, value, color: "#000000" })),
   users: byId(201, people, (person) => ({
     ...person,

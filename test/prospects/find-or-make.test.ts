@@ -221,12 +221,8 @@ test.each(
     // that the search has found.
     operation === "GetItem" && ++reads === 2 ? { kind: "early", meanwhile: () => disturbances[kind](owner, id) } : pass,
   );
-  const made = await verbs.findOrMake(
-    contextOn(db.table),
-    owner,
-    { matchBy: "sourceId", onMatch },
-    { sourceId: "s", name: "B" },
-  );
+  const how = { matchBy: "sourceId", onMatch } as const;
+  const made = await verbs.findOrMake(contextOn(db.table), owner, how, { sourceId: "s", name: "B" });
   expect(reads).toBeGreaterThan(1);
   expect([isFound(made), made.id === id]).toEqual([false, false]);
   const { items } = await listProspects(context(), owner, all);

@@ -165,12 +165,8 @@ describe("names that another process changes", () => {
     const status = await newStatus(other, company, "Before");
     const tag = await verbs.createTag(other, companyId, { value: "Tag" });
     const { repId } = company;
-    const { id } = await create(other, company, {
-      currentStatusId: status.id,
-      assignedToUserId: repId,
-      lat: 1,
-      lng: 1,
-    });
+    const fields = { currentStatusId: status.id, assignedToUserId: repId, lat: 1, lng: 1 };
+    const { id } = await create(other, company, fields);
     await verbs.setTags(other, company.caller, id, { tagIds: [tag.id] });
     const shown = async () => (await list(warm, company)).items[0];
     const pins = async () => JSON.parse([...(await mapPins(warm, company.caller, {}))].join(""));
@@ -212,10 +208,7 @@ const damages: [string, (table: Table, companyId: number, part: Part) => Promise
     "a segment is missing",
     (table, companyId, part) => table.batchRemove([keys.indexItem(companyId, part.segments[0]?.id ?? "", "main", 0)]),
   ],
-  [
-    "the manifest of a run is missing",
-    (table, companyId, { id }) => table.batchRemove([keys.partManifest(companyId, id)]),
-  ],
+  ["a part has no manifest", (table, companyId, { id }) => table.batchRemove([keys.partManifest(companyId, id)])],
   [
     "the manifest of a part has an unknown format",
     (table, companyId, part) => table.batchPut([{ ...partManifestItem(companyId, part, 0, []), format: 9 }]),

@@ -14,10 +14,8 @@ const write = async (prospectId: number, body: string) =>
 
 test("a note belongs to the caller, and is read at its Location", async () => {
   const prospectId = await newProspect();
-  const answer = await as.admin.POST("/api/prospects/{id}/notes", {
-    ...at(prospectId),
-    body: { body: "Has a dog \u{1F415}" },
-  });
+  const body = { body: "Has a dog \u{1F415}" };
+  const answer = await as.admin.POST("/api/prospects/{id}/notes", { ...at(prospectId), body });
   const made = dataOf(answer, 201);
   expect(made).toMatchObject({ body: "Has a dog \u{1F415}", createdBy: { email: as.admin.email } });
   expect(made.updatedAt).toBe(made.createdAt);
@@ -32,11 +30,8 @@ test("a note of 10 000 characters is returned unchanged, and a longer one, one o
   const { id } = await write(prospectId, body);
   expect(dataOf(await as.rep.GET("/api/notes/{id}", at(id))).body).toBe(body);
   for (const wrong of [{ body: `${body}x` }, { body: null }, {}]) {
-    const faults = problemOf(
-      await as.rep("POST", `/api/prospects/${prospectId}/notes`, wrong),
-      400,
-      "validation_failed",
-    );
+    const answer = await as.rep("POST", `/api/prospects/${prospectId}/notes`, wrong);
+    const faults = problemOf(answer, 400, "validation_failed");
     expect(faults).toMatchObject([{ pointer: "/body" }]);
   }
 });
@@ -52,10 +47,7 @@ test("note.created contains the note and its prospect; changes of a note emit no
   await receiver.until(2);
   // The events are sorted by time. Ids cannot replace the time, because each function takes ids from its own block of 128 ids.
   const received = receiver.receipts.map(({ event }) => event.data).toSorted((a, b) => writtenMs(a) - writtenMs(b));
-  expect(received).toEqual([
-    { note: first, prospect },
-    { note: second, prospect },
-  ]);
+  expect(received).toEqual([first, second].map((note) => ({ note, prospect })));
 });
 
 const Received = z.object({ note: z.object({ createdAt: z.string() }) });

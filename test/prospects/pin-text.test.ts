@@ -15,11 +15,8 @@ const degrees = (most: number) =>
   );
 
 test("the text is right for any ids and coordinates, for one pin and for many pins", { tags: "sized" }, () => {
-  const pin = fc.record({
-    id: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
-    lat: degrees(90),
-    lng: degrees(180),
-  });
+  const id = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
+  const pin = fc.record({ id, lat: degrees(90), lng: degrees(180) });
   fc.assert(
     fc.property(fc.array(pin, { minLength: 1, maxLength: 20 }), (pins) => {
       const end = pinEnd('"#9CA3AF"');

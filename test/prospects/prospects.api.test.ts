@@ -45,11 +45,8 @@ describe("creating", () => {
     expect((await as.admin.send("POST", "/api/prospects")).status).toBe(201);
     const address = { address1: "1437 Bannock St", city: "Denver", state: "CO", zip: "80202" };
     const made = dataOf(await as.admin.POST("/api/prospects", { body: { address } }), 201);
-    expect(made.address).toMatchObject({
-      ...address,
-      address2: null,
-      formattedAddress: "1437 Bannock St, Denver, CO 80202",
-    });
+    const formattedAddress = "1437 Bannock St, Denver, CO 80202";
+    expect(made.address).toMatchObject({ ...address, address2: null, formattedAddress });
     const addressId = present(made.address).id;
     const second = dataOf(await as.admin.POST("/api/prospects", { body: { addressId } }), 201);
     expect(second.address).toEqual(made.address);
@@ -93,13 +90,9 @@ describe("changing", () => {
     expect(detail.statusHistory).toHaveLength(statuses.length);
     // Each entry of the history must begin with the status at which the previous entry ends.
     const chain = detail.statusHistory.toReversed();
-    chain.reduce(
-      (before, entry) => {
-        expect(entry.previousStatus?.value).toBe(before);
-        return entry.status?.value;
-      },
-      undefined as string | undefined,
-    );
+    const before = chain.slice(1).map(({ previousStatus }) => previousStatus?.value);
+    expect(before).toEqual(chain.slice(0, -1).map(({ status }) => status?.value));
+    expect(chain[0]?.previousStatus?.value).toBeUndefined();
     expect(detail.currentStatus?.value).toBe(chain.at(-1)?.status?.value);
   });
 });

@@ -73,11 +73,6 @@ test("a new appointment is not shown as the next one if an earlier one exists of
   expect(items[0]?.appointments.map(({ title }) => title)).toEqual(["4"]);
 });
 
-interface Known {
-  startAt: number;
-  isScheduled: boolean;
-}
-
 const steps = fc.array(
   fc.oneof(
     fc.record({ do: fc.constant("make" as const), inHours: fc.integer({ min: -2, max: 12 }), isLong: fc.boolean() }),
@@ -95,7 +90,7 @@ test("a list shows the next appointment after any writes of appointments", { tag
   await fc.assert(
     fc.asyncProperty(steps, async (todo) => {
       const { id, name } = await createProspect(context, company.caller, { name: `n${Math.random()}` });
-      const known = new Map<number, Known>();
+      const known = new Map<number, { startAt: number; isScheduled: boolean }>();
       const at = (hours: number): number => now.ms + hours * 3_600_000;
       const nth = (which: number): number | undefined => [...known.keys()][which % Math.max(1, known.size)];
       for (const step of todo) {

@@ -32,10 +32,8 @@ async function scene() {
   const name = `invited-${companies++}`;
   const owner = async (company: string): Promise<Caller> => {
     const sub = `${name}-${company}`;
-    const made = await createCompany(context, {
-      name,
-      owner: { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub },
-    });
+    const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
+    const made = await createCompany(context, { name, owner });
     return { companyId: made.company.id, userId: made.owner.id, role: "owner", permissions: [] };
   };
   return {
@@ -63,10 +61,8 @@ const shapeOf = ({ id: _, email: _email, createdAt: _c, updatedAt: _u, invitatio
 test("the user's first request accepts the invitation, in one transaction", async () => {
   const { context, clock, time, pool, one, email } = await scene();
   const made = await createUser(context, pool, one, newUser(email));
-  expect(await shown(context, one, made)).toMatchObject({
-    invitation: "pending",
-    invitationExpiresAt: new Date(time.now + 30 * DAY_MS).toISOString(),
-  });
+  const invitationExpiresAt = new Date(time.now + 30 * DAY_MS).toISOString();
+  expect(await shown(context, one, made)).toMatchObject({ invitation: "pending", invitationExpiresAt });
   const faulty = contextOn(db.table, clock);
   db.plan(() => pass);
   expect(await lookUpCaller(faulty, made.sub)).toMatchObject({ companyId: one.companyId, userId: made.id });
@@ -200,10 +196,8 @@ describe("an invitation that is not accepted", () => {
     await disableUser(context, one, first.id);
     await disableOrWithdraw(context, pool, one, first.id);
     expect(pool.subjects.get(email)).toBe(second.sub);
-    expect(await context.table.get(keys.identity(second.sub))).toMatchObject({
-      userId: second.id,
-      rights: { role: "sales", isActive: true },
-    });
+    const identity = await context.table.get(keys.identity(second.sub));
+    expect(identity).toMatchObject({ userId: second.id, rights: { role: "sales", isActive: true } });
     expect(await context.table.get(keys.email(email))).toMatchObject({ companyId: two.companyId, userId: second.id });
   });
 
@@ -252,9 +246,8 @@ describe("an invitation that is not accepted", () => {
 test("concurrent first requests accept the invitation once", async () => {
   const { context, clock, pool, one, email } = await scene();
   const made = await createUser(context, pool, one, newUser(email));
-  const found = await Promise.all(
-    Array.from({ length: 10 }, () => lookUpCaller(contextOn(db.direct, clock), made.sub)),
-  );
+  const look = () => lookUpCaller(contextOn(db.direct, clock), made.sub);
+  const found = await Promise.all(Array.from({ length: 10 }, look));
   for (const caller of found) expect(caller.userId).toBe(made.id);
   expect(await shown(context, one, made)).toMatchObject({ invitation: "accepted" });
 });

@@ -63,9 +63,8 @@ describe("statuses", () => {
     expect(kept.currentStatus?.value).toBe(`${value}!`);
     expect(kept.statusHistory[0]?.status?.value).toBe(value);
     problemOf(await as.rep.POST("/api/prospects", { body: { currentStatusId: made.id } }), 400, "validation_failed");
-    dataOf(
-      await as.rep.PATCH("/api/prospects/{id}", { ...at(prospect.id), body: { currentStatusId: made.id, name: "x" } }),
-    );
+    const body = { currentStatusId: made.id, name: "x" };
+    dataOf(await as.rep.PATCH("/api/prospects/{id}", { ...at(prospect.id), body }));
   });
 
   test("a value is the same in every Unicode normalisation, and is found and returned as it was sent", async () => {
@@ -152,9 +151,8 @@ describe("tags of a prospect", () => {
     expect(tagged.tags).toEqual([{ tag: second }, { tag: first }]);
     const again = dataOf(await setTags(as.rep, id, [second.id, first.id]));
     expect(again).toEqual(tagged);
-    const found = dataOf(
-      await as.rep.GET("/api/prospects", { params: { query: { tagId: first.value.toLowerCase() } } }),
-    );
+    const query = { tagId: first.value.toLowerCase() };
+    const found = dataOf(await as.rep.GET("/api/prospects", { params: { query } }));
     expect(found.items.map((item) => item.id)).toEqual([id]);
 
     dataOf(await as.admin.PATCH("/api/tags/{id}", { ...at(first.id), body: { color: "#000000" } }));
@@ -178,15 +176,8 @@ describe("tags of a prospect", () => {
     expect((await pointers([0]))[0]?.pointer).toBe("/tagIds/0");
     expect((await pointers(Array.from({ length: 51 }, (_, i) => 2 ** 50 + i)))[0]?.pointer).toBe("/tagIds");
     expect(await pointers(Array.from({ length: 50_000 }, () => foreign.id))).toHaveLength(1);
-    expect(
-      dataOf(
-        await setTags(
-          as.rep,
-          id,
-          Array.from({ length: 51 }, () => mine),
-        ),
-      ).tags,
-    ).toHaveLength(1);
+    const repeated = Array.from({ length: 51 }, () => mine);
+    expect(dataOf(await setTags(as.rep, id, repeated)).tags).toHaveLength(1);
     problemOf(await as.rep("PUT", `/api/prospects/${id}/tags`, {}), 400, "validation_failed");
   });
 
@@ -197,9 +188,7 @@ describe("tags of a prospect", () => {
     const { receiver } = await subscribe(as.admin, registrations);
     dataOf(await setTags(as.rep, id, [tag.id]));
     await receiver.until(1);
-    expect(receiver.receipts[0]?.event.data).toMatchObject({
-      changedFields: ["tags"],
-      prospect: { id, tags: [{ tag }] },
-    });
+    const change = { changedFields: ["tags"], prospect: { id, tags: [{ tag }] } };
+    expect(receiver.receipts[0]?.event.data).toMatchObject(change);
   });
 });

@@ -8,13 +8,8 @@ import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
 
-const newUser = (more: Partial<NewUser> = {}): NewUser => ({
-  email: `${uniqueName()}@one.test`,
-  firstName: "Nina",
-  lastName: "New",
-  role: "sales",
-  ...more,
-});
+const nina = { firstName: "Nina", lastName: "New", role: "sales" } as const;
+const newUser = (more: Partial<NewUser> = {}): NewUser => ({ email: `${uniqueName()}@one.test`, ...nina, ...more });
 
 const invite = async (more: Partial<NewUser> = {}, client: Client = as.owner): Promise<User> =>
   dataOf(await client.POST("/api/users", { body: newUser(more) }), 201);

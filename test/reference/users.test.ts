@@ -14,13 +14,8 @@ import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
 
-const newUser = (email: string, role: Role = "sales"): NewUser => ({
-  email,
-  firstName: "A",
-  lastName: "B",
-  role,
-  permissions: [],
-});
+const named = { firstName: "A", lastName: "B" };
+const newUser = (email: string, role: Role = "sales"): NewUser => ({ email, ...named, role, permissions: [] });
 const callerOf = ({ companyId, id, role }: Pick<StoredUser, "companyId" | "id" | "role">): Caller => ({
   companyId,
   userId: id,
@@ -66,20 +61,16 @@ test("a user who lost a role within the last minute can neither use nor restore 
   await expect(disableUser(context, stale, rep.id)).rejects.toMatchObject(denied);
   await expect(createUser(context, memoryIdentities(), stale, newUser(`x@${name}.test`))).rejects.toMatchObject(denied);
   await disableUser(context, owner, admin.id);
-  await expect(updateUser(context, { ...stale, role: "sales" }, admin.id, { isActive: true })).rejects.toMatchObject(
-    denied,
-  );
+  const late = updateUser(context, { ...stale, role: "sales" }, admin.id, { isActive: true });
+  await expect(late).rejects.toMatchObject(denied);
 });
 
 test("with an external issuer the inviter can name the subject; with the service's user pool a named subject is refused", async () => {
   const { context, owner, name } = await company();
   const sub = `auth0|${name}`;
   const made = await createUser(context, directoryOnly, owner, { ...newUser(`a@${name}.test`), sub });
-  expect(await lookUpCaller(context, sub)).toMatchObject({
-    companyId: owner.companyId,
-    userId: made.id,
-    role: "sales",
-  });
+  const found = { companyId: owner.companyId, userId: made.id, role: "sales" };
+  expect(await lookUpCaller(context, sub)).toMatchObject(found);
 
   const again = createUser(context, directoryOnly, owner, { ...newUser(`b@${name}.test`), sub });
   await expect(again).rejects.toMatchObject({ code: "conflict", message: "This subject is in use." });

@@ -98,18 +98,7 @@ export const rareScripts: [Step[]][] = (
   const change = (b: number): Step => ({ kind, a: 0, b });
   const flushed: Step = { kind: "flush", ...whole };
   const report: Step = { kind: "report", a: 100, b: 0 };
-  const early = [
-    ...prepared,
-    change(5),
-    flushed,
-    change(2),
-    report,
-    flushed,
-    change(3),
-    change(28),
-    change(14),
-    change(28),
-  ];
+  const early = [...prepared, change(5), flushed, change(2), report, flushed, ...[3, 28, 14, 28].map(change)];
   // Facts reach the daily sums only after some flushes. The service then cannot recognise a later copy of a fact by its id.
   const summed = Array.from({ length: 4 }, (): Step[] => [{ kind: "rename", a: 0, b: 2 }, flushed]).flat();
   return [[...early, ...prepared, ...summed, change(2), report, flushed, change(4)]];
@@ -270,10 +259,8 @@ export class Run {
     const caller = b % 3 === 2 ? this.#rep : this.#owner;
     const groupBy = groupings[a % 4] ?? "user";
     const timezone = zoneNames[b % 3] ?? "UTC";
-    const [first, last] = [
-      this.#clock.ms - (isAll ? 4_000 : a) * HOUR_MS,
-      this.#clock.ms - (isAll ? 0 : b % 60) * HOUR_MS,
-    ];
+    const ago = (hours: number) => this.#clock.ms - hours * HOUR_MS;
+    const [first, last] = [ago(isAll ? 4_000 : a), ago(isAll ? 0 : b % 60)];
     const day = (ms: number) => new Date(ms + zones[timezone] * HOUR_MS).toISOString().slice(0, 10);
     const isByDay = a % 2 === 0;
     const [from, to] = isByDay

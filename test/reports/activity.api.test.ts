@@ -23,12 +23,9 @@ const counts = (statusChanges: number, notes: number, appointments: number, crea
 
 /** Returns the date `days` days from today. The reports of this test cover yesterday to tomorrow, so that the test may run at midnight. */
 const near = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+const range = `from=${near(-1)}&to=${near(1)}`;
 const report = async (client: Client, groupBy: string, more = "") =>
-  bodyOf(
-    await client("GET", `/api/reports/activity?from=${near(-1)}&to=${near(1)}&groupBy=${groupBy}${more}`),
-    200,
-    Report,
-  );
+  bodyOf(await client("GET", `/api/reports/activity?${range}&groupBy=${groupBy}${more}`), 200, Report);
 const idOf = async (client: Client): Promise<number> =>
   bodyOf(await client("GET", "/api/me"), 200, z.object({ user: Identified })).user.id;
 
@@ -89,13 +86,9 @@ test.each([
 });
 
 test("a range that ends before it begins, and the last day of the calendar, give an empty report", async () => {
-  for (const range of [
-    "from=2026-01-02&to=2026-01-01",
-    "from=9999-12-31&to=9999-12-31",
-    "from=0001-01-01&to=0001-01-01",
-  ]) {
+  for (const days of ["2026-01-02&to=2026-01-01", "9999-12-31&to=9999-12-31", "0001-01-01&to=0001-01-01"]) {
     for (const timezone of ["UTC", "Pacific/Kiritimati"]) {
-      const answer = await as.owner("GET", `/api/reports/activity?${range}&groupBy=day&timezone=${timezone}`);
+      const answer = await as.owner("GET", `/api/reports/activity?from=${days}&groupBy=day&timezone=${timezone}`);
       expect(bodyOf(answer, 200, Report)).toMatchObject({ items: [], totals: counts(0, 0, 0, 0) });
     }
   }

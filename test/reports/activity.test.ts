@@ -88,6 +88,8 @@ test("a report that would read too much is refused", async () => {
   });
 });
 
+const brokenSums = { type: "daySum", version: 0, bytes: new Uint8Array(9) };
+
 test.each(["a row of the log", "a row of another type", "the sums of a day", "the state"])(
   "after damage to %s, flushes continue, reports answer unavailable, and a repair makes them possible again",
   async (what) => {
@@ -100,12 +102,7 @@ test.each(["a row of the log", "a row of another type", "the sums of a day", "th
     const damaged = {
       "a row of the log": { ...logged, facts: new Uint8Array(9) },
       "a row of another type": { ...logged, facts: "text" },
-      "the sums of a day": {
-        ...activityKeys.daySum(companyId, today(), 0),
-        type: "daySum",
-        version: 0,
-        bytes: new Uint8Array(9),
-      },
+      "the sums of a day": { ...activityKeys.daySum(companyId, today(), 0), ...brokenSums },
       "the state": { ...activityKeys.factState(companyId), type: "factState", since: "text" },
     }[what];
     if (damaged === undefined) throw new Error(what);
@@ -132,12 +129,7 @@ test.each(["a row of the log", "a row of another type", "the sums of a day", "th
 
 test("a flush between the reads and the write of a repair makes the repair begin anew", async () => {
   const { context, caller, companyId, create, sound } = await newScene();
-  const days = {
-    ...activityKeys.daySum(companyId, "2020-01-01", 0),
-    type: "daySum",
-    version: 0,
-    bytes: new Uint8Array(9),
-  };
+  const days = { ...activityKeys.daySum(companyId, "2020-01-01", 0), ...brokenSums };
   await context.table.batchPut([days]);
   let flushes = 0;
   const table = calledBy(async (work, name) => {

@@ -113,12 +113,8 @@ function pairsOf({ context, owner, reps }: Stage, prospectId: number): Record<Ch
       add: () => {
         const email = `late-${named++}-of-${companyId}@x.test`;
         const rights = { role: "sales" as const, permissions: [] };
-        return verbs.createUser(context, memoryIdentities(), owner, {
-          email,
-          firstName: "A",
-          lastName: "B",
-          ...rights,
-        });
+        const fields = { email, firstName: "A", lastName: "B", ...rights };
+        return verbs.createUser(context, memoryIdentities(), owner, fields);
       },
     },
   };

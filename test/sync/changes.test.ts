@@ -142,10 +142,8 @@ test.each([
   expect(phase).toBe("snapshot");
   expect(await readChanges(later(context, 59), owner, { ...query, cursor })).toMatchObject({ items: [{}] });
   const after = await change(context, owner.companyId);
-  await expect(readChanges(after, owner, { ...query, cursor })).rejects.toMatchObject({
-    code: "sync_reset_required",
-    members: { reason },
-  });
+  const refusal = { code: "sync_reset_required", members: { reason } };
+  await expect(readChanges(after, owner, { ...query, cursor })).rejects.toMatchObject(refusal);
 });
 
 test("a user with other rights, and a cursor after 60 days, must begin anew", async () => {
@@ -160,10 +158,8 @@ test("a user with other rights, and a cursor after 60 days, must begin anew", as
   const changes = await readChanges(context, rep, { ...query, cursor });
   const next = { ...query, cursor: changes.cursor };
   expect(await readChanges(later(context, 59), rep, next)).toMatchObject({ items: [], hasMore: false });
-  await expect(readChanges(later(context, 61), rep, next)).rejects.toMatchObject({
-    members: { reason: "expired" },
-    location,
-  });
+  const expired = { members: { reason: "expired" }, location };
+  await expect(readChanges(later(context, 61), rep, next)).rejects.toMatchObject(expired);
 });
 
 test("a client whose next changes are missing from the change log must begin anew", async () => {

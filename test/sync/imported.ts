@@ -10,13 +10,8 @@ import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { noteLocatorWrite } from "#shared/prospects/rows.ts";
-import { prospectItem, type StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
+import { prospectItem, type StoredNote } from "#shared/prospects/stored.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
-
-interface Imported {
-  readonly prospects: readonly StoredProspect[];
-  readonly notes: readonly StoredNote[];
-}
 
 /** The tests store no row for this import. The service then treats it as completed. */
 const IMPORT_ID = "7";
@@ -26,7 +21,7 @@ export async function importProspects(
   context: ApiContext,
   { companyId, userId }: Caller,
   assignees: readonly (number | null)[],
-): Promise<Imported> {
+) {
   const now = new Date(context.clock.now()).toISOString();
   const dated = { createdAt: now, updatedAt: now };
   const first = await context.ids.takeForImport("prospect", companyId, assignees.length, "import");
