@@ -1,13 +1,13 @@
 /** Tests that docs/cost.md and docs/latency.md contain the tables of the cost model, and that the monthly costs stay below their limits. */
 import { expect, test } from "vitest";
 import { readConfig } from "../../infra/settings/config.ts";
-import { prices } from "../../infra/settings/prices.ts";
 import { sized } from "../harness/tier.ts";
 import { listed, synthesized, withBackups } from "../infra/template.ts";
 import { PRODUCTION_DEFAULTS } from "./cost/assumptions.ts";
 import { readMeasured } from "./cost/measured.ts";
 import { costLines, costOf } from "./cost/model.ts";
 import { monthlyResources } from "./cost/monthly-resources.ts";
+import { prices } from "./cost/prices.ts";
 import { costsOf, costTables, latencyTables, REPS } from "./cost/tables.ts";
 import { deploymentOf } from "./cost/working-day.ts";
 import { readPage, withTables } from "./written-page.ts";

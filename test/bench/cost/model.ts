@@ -1,7 +1,6 @@
 /** Converts a simulated working day to dollars a month. */
 import { FLUSH_ENTRIES } from "#shared/company-index/write/flush.ts";
 import { FLUSH_WINDOW_SECONDS } from "../../../infra/settings/capacity.ts";
-import { prices } from "../../../infra/settings/prices.ts";
 import { backupPlanOf, COLD_AFTER_DAYS } from "../../../infra/settings/retention.ts";
 import { mix, operations as requests } from "../../load/arrivals.ts";
 import {
@@ -13,6 +12,7 @@ import {
   SAME_VIEW,
 } from "./assumptions.ts";
 import type { Measured, Usage } from "./measured.ts";
+import { prices } from "./prices.ts";
 import { type Day, type Deployment, type Scenario, simulate } from "./working-day.ts";
 
 export const costLines = [

@@ -1,13 +1,13 @@
 /** The tables of docs/cost.md and docs/latency.md. */
 import { at } from "#shared/at.ts";
 import { PROVISIONED } from "../../../infra/settings/capacity.ts";
-import { PRICES_DATE, PRICES_REGION, prices } from "../../../infra/settings/prices.ts";
 import { operations as requests } from "../../load/arrivals.ts";
 import { sizeOf } from "../budget.ts";
 import { table } from "../written-page.ts";
 import { HOURS_A_MONTH } from "./assumptions.ts";
 import { functionOf, type Measured, type Operation } from "./measured.ts";
 import { type Cost, costLines, costOf } from "./model.ts";
+import { PRICES_DATE, PRICES_REGION, prices } from "./prices.ts";
 import { type Day, type Deployment, deploymentOf, type Scenario, simulate } from "./working-day.ts";
 
 export const REPS = [1, 50, 1_000] as const;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
-import { prices } from "../../../infra/settings/prices.ts";
+import { prices } from "../../bench/cost/prices.ts";
 import { at, listed, synthesized, withBackups } from "../template.ts";
 import { customMetrics } from "./custom-metrics.ts";
 

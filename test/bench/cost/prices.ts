@@ -1,5 +1,4 @@
 /** Contains the prices of AWS in US dollars for the region us-east-1, without free tiers and taxes. */
-
 export const PRICES_DATE = "2026-11-22";
 export const PRICES_REGION = "us-east-1";
 
