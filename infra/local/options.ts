@@ -40,7 +40,10 @@ export interface LocalOptions {
   readonly seed?: number;
   /** If true, the first demo company gets three webhooks. The deliveries of two of them fail. */
   readonly demoWebhooks?: boolean;
-  /** If true, the local DynamoDB and S3 servers refuse calls that the functions' IAM policies do not allow. The KMS server always does. */
+  /**
+   * If true, calls of S3, and of DynamoDB by functions in the process of the service, need a right of the function's IAM policies. Calls of
+   * KMS always need one.
+   */
   readonly enforceRights?: boolean;
   readonly warmth?: Warmth;
   /** Maximum number of environments of a function that serves requests. */

@@ -14,7 +14,7 @@ import { demoRoles } from "./demo/users.ts";
 import { connectDynamoDb, serverBinary } from "./engines/dynamodb.ts";
 import { createStorage, depths, startEngines } from "./engines/engines.ts";
 import { AUDIENCE, createIdentity, subjectOf } from "./engines/identity.ts";
-import { fileRights, keyRefusal } from "./engines/policies.ts";
+import { fileRights, keyRefusal, statementsByFunction } from "./engines/policies.ts";
 import { createSignIn } from "./engines/sign-in.ts";
 import { guardRights, type Uses } from "./engines/table-guard.ts";
 import { ensureStream } from "./engines/tables.ts";
@@ -73,18 +73,16 @@ async function prepare(options: LocalOptions, undo: Undo) {
   const [engines, [templates]] = await bothEnded(startEngines(options.dynamoDbEndpoint, dir, undo), build);
   const stack = readStack(templates, engines.queues.endpoint, dir.assembly);
   const { functions, keys } = stack;
-  engines.kms.serve(
-    keys.map(({ name }) => keyArn(name)),
-    keyRefusal(templates, functions),
-  );
+  const statements = statementsByFunction(templates, functions);
+  const keyArns = keys.map(({ name }) => keyArn(name));
+  engines.kms.serve(keyArns, keyRefusal(statements));
   const isNew = await createStorage(engines, stack, fresh);
   const outputs = describeStack(stack, engines, { ApiUrl: listener.url, Issuer: identity.issuer, Audience: AUDIENCE });
   await loadData(outputs, isNew, options);
   for (const table of stack.tables) await ensureStream(engines.dynamoDb, table);
   const isGuarded = options.enforceRights === true;
-  if (isGuarded) engines.queues.bucket.rights = fileRights(templates, functions);
-  const guard = isGuarded ? await guardRights(engines.dynamoDbEndpoint, templates, functions) : undefined;
-  undo(() => guard?.stop());
+  if (isGuarded) engines.queues.bucket.rights = fileRights(statements);
+  const guard = isGuarded ? guardRights(statements, functions) : undefined;
   return { options, listener, dir, identity, engines, stack, outputs, isNew, guard };
 }
 
@@ -138,10 +136,8 @@ function startFunctions(
   onInvoked: (failed: boolean) => void,
 ): ReadonlyMap<string, LocalFunction> {
   const warm = warmEnvironments(options.warmth);
-  const { startThread } = options;
-  const proxy = startThread === undefined ? guard?.endpoint : undefined;
   const host = {
-    variables: { ...engines.variables, ...(proxy !== undefined && { AWS_ENDPOINT_URL_DYNAMODB: proxy }) },
+    variables: engines.variables,
     worker: dir.worker,
     startThread,
     refusal: guard?.refusal,

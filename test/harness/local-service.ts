@@ -1,6 +1,6 @@
 /**
  * Starts one local service for all vitest projects, or uses that at BASE_URL. In `npm test` and the gate, one process runs all functions. The
- * long tests run their bundles in worker threads. Except in `npm test`, a function may do only what the template allows its role.
+ * long tests run their bundles in worker threads. In the gate, a function may do only what the template allows its role.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -33,8 +33,9 @@ export async function setup({ vitest }: TestProject): Promise<(() => Promise<voi
     return undefined;
   }
   const names = vitest.projects.map(({ name }) => name);
-  const withRights = names.includes("deep") || names.includes("long");
-  const mode = names.includes("long") ? ["--deployed"] : withRights ? ["--rights"] : [];
+  const isDeployed = names.includes("long");
+  const withRights = names.includes("deep") && !isDeployed;
+  const mode = isDeployed ? ["--deployed"] : withRights ? ["--rights"] : [];
   const service = fork(join(import.meta.dirname, "serve.ts"), mode);
   const ended = once(service, "exit").then(([code]) => z.parse(ExitCode, code));
   const { url, signingKey } = await readyOf(service, ended);

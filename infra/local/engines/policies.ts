@@ -8,12 +8,13 @@ import type { KeyUse } from "./kms.ts";
 const Role = z.looseObject({ Policies });
 const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.string()]) }) });
 
-type Named = Pick<FunctionSpec, "id" | "name">;
+/** The statements of each function's policies, by the function's name. */
+export type PolicyStatements = ReadonlyMap<string, readonly Statement[]>;
 
 export function statementsByFunction(
   templates: readonly unknown[],
-  functions: readonly Named[],
-): Map<string, readonly Statement[]> {
+  functions: readonly Pick<FunctionSpec, "id" | "name">[],
+): PolicyStatements {
   const resources = Object.fromEntries(
     templates.flatMap((template) => Object.entries(z.parse(Template, template).Resources)),
   );
@@ -34,8 +35,7 @@ export type FileRights = ReturnType<typeof fileRights>;
  * The right `s3:GetObject` on `…/uploads/*` allows a function to read the objects whose keys begin with `uploads/`. A caller that is not a
  * function may do everything.
  */
-export function fileRights(templates: readonly unknown[], functions: readonly Named[]) {
-  const statements = statementsByFunction(templates, functions);
+export function fileRights(statements: PolicyStatements) {
   return {
     mayDo(name: string, action: string, key: string): boolean {
       const folder = key.split("/")[0] ?? "";
@@ -62,11 +62,7 @@ const KeyCondition = z.object({ StringEquals: z.optional(z.record(z.string(), On
 const CONTEXT = "kms:EncryptionContext:";
 
 /** Returns a function that says why a caller may not use a KMS key. A caller that is not a function may use all keys. */
-export function keyRefusal(
-  templates: readonly unknown[],
-  functions: readonly Named[],
-): (use: KeyUse) => string | undefined {
-  const statements = statementsByFunction(templates, functions);
+export function keyRefusal(statements: PolicyStatements): (use: KeyUse) => string | undefined {
   return ({ caller, action, context }) => {
     const own = statements.get(caller);
     const isGranted = own?.some(({ Action, Condition }) => {

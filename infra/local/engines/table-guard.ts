@@ -1,18 +1,13 @@
 /**
  * Enforces the functions' IAM policies from the template for calls to DynamoDB, so that every API test also tests these policies. Functions
- * in threads of their own call DynamoDB through a proxy. Functions in the process of the service ask the guard before each call.
+ * that run in the process of the service ask the guard before each call. Functions in threads of their own do not ask.
  */
-import { Agent, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
-import { buffer } from "node:stream/consumers";
-import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
 import { families } from "#shared/db/keys.ts";
 import { OneOrMany, type Statement } from "../../release/rights.ts";
-import { serveOnLoopback } from "../servers/listener.ts";
 import { patternOf } from "../template/names.ts";
 import type { FunctionSpec } from "../template/stack.ts";
-import { callerOf, operationOf } from "./caller.ts";
-import { statementsByFunction } from "./policies.ts";
+import type { PolicyStatements } from "./policies.ts";
 
 /**
  * `patterns` match the partition keys that a policy statement allows. A statement without the condition `dynamodb:LeadingKeys` allows no
@@ -41,17 +36,11 @@ const TableCondition = z.object({
   "ForAllValues:StringLike": z.optional(z.object({ "dynamodb:LeadingKeys": z.optional(OneOrMany) })),
 });
 
-/**
- * Starts a proxy for the DynamoDB server at `endpoint`. The proxy refuses a call if the policy of the calling function does not allow the
- * action or one of the partition keys.
- */
-export async function guardRights(endpoint: string, templates: readonly unknown[], functions: readonly FunctionSpec[]) {
-  const grants = new Map(
-    [...statementsByFunction(templates, functions)].map(([name, statements]) => [name, statements.map(grantOf)]),
-  );
+/** Refuses a call if the policy of the calling function does not allow the action or one of the partition keys. */
+export function guardRights(statements: PolicyStatements, functions: readonly FunctionSpec[]) {
+  const grants = new Map([...statements].map(([name, own]) => [name, own.map(grantOf)]));
   const refusals: string[] = [];
   const used = new Map<string, Set<string>>(functions.map(({ name }) => [name, new Set()]));
-  const agent = new Agent({ keepAlive: true });
 
   function refusal(name: string, operation: string, body: string): string | undefined {
     const uses = usesOf(operation, JSON.parse(body));
@@ -65,25 +54,10 @@ export async function guardRights(endpoint: string, templates: readonly unknown[
     return message;
   }
 
-  async function guard(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await buffer(request);
-    const { headers } = request;
-    const message = refusal(String(callerOf(headers)), String(operationOf(headers)), body.toString("utf8"));
-    if (message === undefined) return forward(endpoint, agent, request, body, response);
-    response.writeHead(400, { "Content-Type": "application/x-amz-json-1.0" });
-    response.end(JSON.stringify({ __type: "com.amazon.coral.service#AccessDeniedException", message }));
-  }
-
-  const server = await serveOnLoopback(guard);
   return {
-    endpoint: server.endpoint,
     refusal,
     refusals,
     uses: (): Uses => Object.fromEntries(functions.map(({ name, file }) => [file, [...(used.get(name) ?? [])]])),
-    stop: (): void => {
-      server.stop();
-      agent.destroy();
-    },
   };
 }
 
@@ -158,19 +132,4 @@ function usesOf(operation: string, body: unknown): Use[] {
     default:
       return [{ action: operation, onIndex: false, keys: keysIn(body) }];
   }
-}
-
-async function forward(
-  endpoint: string,
-  agent: Agent,
-  request: IncomingMessage,
-  body: Buffer,
-  response: ServerResponse,
-): Promise<void> {
-  const { host: _, ...headers } = request.headers;
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    sendHttp(endpoint, { method: "POST", agent, headers }, resolve).once("error", reject).end(body);
-  });
-  response.writeHead(answer.statusCode ?? 502, answer.headers);
-  await pipeline(answer, response);
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { openKms } from "#shared/aws/kms.ts";
 import { type KeyServer, startKms } from "../../../infra/local/engines/kms.ts";
-import { keyRefusal } from "../../../infra/local/engines/policies.ts";
+import { keyRefusal, statementsByFunction } from "../../../infra/local/engines/policies.ts";
 import { keyArn } from "../../../infra/local/template/names.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "canvassing-kms-"));
@@ -72,7 +72,7 @@ describe("the local KMS server", () => {
       ...Object.fromEntries(names.map((name) => [name, lambda(name)])),
     };
     const functions = names.map((name) => ({ id: name, name }));
-    const server = await start(undefined, keyRefusal([{ Resources }], functions));
+    const server = await start(undefined, keyRefusal(statementsByFunction([{ Resources }], functions)));
     const denied = { name: "AccessDeniedException" };
     const { wrapped } = await as(server, "Makes").generateDataKey(context);
     expect(await as(server, "Signs").unwrap(wrapped, context)).toHaveLength(32);
