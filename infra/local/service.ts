@@ -9,7 +9,7 @@ import { messageOf } from "../cli/command/error.ts";
 import { createEdge, type Edge } from "../edge/local-edge.ts";
 import { CONTROL_PREFIX, type Control, describeStack, ISSUER_PATH, type Outputs, serveControl } from "./control.ts";
 import { openDataDir, openLog, temporaryDir } from "./data-dir.ts";
-import { demoStreets } from "./demo/streets.ts";
+import { demoStreets } from "./demo/cities.ts";
 import { demoRoles } from "./demo/users.ts";
 import { connectDynamoDb, serverBinary } from "./engines/dynamodb.ts";
 import { createStorage, depths, startEngines } from "./engines/engines.ts";

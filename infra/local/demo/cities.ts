@@ -18,19 +18,19 @@ export { denver, phoenix };
  */
 export type City = typeof denver;
 type Streets = City["streets"];
-export type Direction = keyof Streets;
-export type Street = Streets[Direction][number] & { readonly runs: Direction };
+type Direction = keyof Streets;
+type Street = Streets[Direction][number] & { readonly runs: Direction };
 
 /** Distance between the middle of a street and its houses, in degrees. */
 const TO_HOUSES = 0.00015;
 
-export const allOf = ({ northSouth, eastWest }: Streets): Street[] => [
+const allOf = ({ northSouth, eastWest }: Streets): Street[] => [
   ...northSouth.map((street) => ({ ...street, runs: "northSouth" as const })),
   ...eastWest.map((street) => ({ ...street, runs: "eastWest" as const })),
 ];
 
 /** Returns the latitude or longitude of a house number, whichever changes along the street. */
-export function alongStreet({ lat, lng, block }: City["grid"], runs: Direction, number: number): number {
+function alongStreet({ lat, lng, block }: City["grid"], runs: Direction, number: number): number {
   const blocks = number / 100;
   return runs === "northSouth"
     ? lat + blocks * (number < 0 ? block.south : block.north)
@@ -52,4 +52,20 @@ export function houseIn(city: City, random: () => number) {
     lat: rounded(place.lat),
     lng: rounded(place.lng),
   };
+}
+
+/** Returns the streets as lines for the map, so that the demo has streets without internet. */
+export function demoStreets(): object {
+  const features = [denver, phoenix].flatMap(({ grid, streets, suburbs }) =>
+    [streets, ...suburbs.map((suburb) => suburb.streets)].flatMap(allOf).map((street) => lineOf(grid, street)),
+  );
+  return { type: "FeatureCollection", features };
+}
+
+function lineOf(grid: City["grid"], { name, runs, at, from, to }: Street): object {
+  const coordinates = [from, to].map((number) => {
+    const along = alongStreet(grid, runs, number);
+    return runs === "northSouth" ? [at, along] : [along, at];
+  });
+  return { type: "Feature", properties: { name }, geometry: { type: "LineString", coordinates } };
 }
