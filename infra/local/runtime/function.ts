@@ -1,7 +1,8 @@
-/** Runs a Lambda function on this machine, with Lambda's limits of its requests, responses and time. */
+/** Runs the Lambda functions of the templates on this machine, with Lambda's limits of their requests, responses and time. */
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../cli/command/error.ts";
-import type { FunctionSpec } from "../template/stack.ts";
+import { nameOfArn } from "../template/names.ts";
+import { type FunctionSpec, isQueue, type Mapping, type Stack, servesRequests } from "../template/stack.ts";
 import { InvocationError, type ResponseSink } from "./environment.ts";
 import { type FunctionHost, Pool } from "./pool.ts";
 import { createTurns } from "./turns.ts";
@@ -103,3 +104,26 @@ function limited(sink: ResponseSink): ResponseSink {
 
 const tooLarge = (errorType: string, what: string): InvocationError =>
   new InvocationError({ errorType, errorMessage: `the ${what} is larger than ${PAYLOAD_LIMIT_BYTES} bytes` });
+
+/** Maximum number of environments of a function, by the source of its invocations. Each is a thread with about 30 MB of memory. */
+const MAX_ENVIRONMENTS = { api: 4, events: 2, queue: 10 } as const;
+
+export const createFunctions = (
+  stack: Stack,
+  host: FunctionHost,
+  requestEnvironments: number = MAX_ENVIRONMENTS.api,
+): ReadonlyMap<string, LocalFunction> =>
+  new Map(
+    stack.functions.map((spec) => [
+      spec.name,
+      createFunction(spec, servesRequests(spec, stack.api) ? requestEnvironments : environmentsFor(spec, stack), host),
+    ]),
+  );
+
+function environmentsFor({ name }: FunctionSpec, { eventSources }: Stack): number {
+  const mapping = eventSources.find(({ FunctionName }) => nameOfArn(FunctionName) === name);
+  return mapping !== undefined && isQueue(mapping) ? concurrencyOf(mapping) : MAX_ENVIRONMENTS.events;
+}
+
+export const concurrencyOf = ({ ScalingConfig }: Mapping): number =>
+  Math.min(ScalingConfig?.MaximumConcurrency ?? MAX_ENVIRONMENTS.queue, MAX_ENVIRONMENTS.queue);

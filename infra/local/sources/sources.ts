@@ -2,8 +2,7 @@
 import type { Engines } from "../engines/engines.ts";
 import { sendMessage } from "../engines/queues.ts";
 import { streamOf } from "../engines/tables.ts";
-import type { LocalFunction } from "../runtime/function.ts";
-import { concurrencyOf } from "../runtime/functions.ts";
+import { concurrencyOf, type LocalFunction } from "../runtime/function.ts";
 import { streamsAt } from "../servers/clients.ts";
 import { LocalError } from "../servers/error.ts";
 import { nameOfArn } from "../template/names.ts";
