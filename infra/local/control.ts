@@ -101,25 +101,13 @@ function plain(response: ServerResponse, status: number, body: string): void {
   response.writeHead(status, { "Content-Type": "text/plain; charset=utf-8" }).end(`${body}\n`);
 }
 
-export interface Outputs {
-  readonly ApiUrl: string;
-  readonly TableName: string;
-  readonly BucketName: string;
-  readonly Issuer: string;
-  readonly Audience: string;
-  readonly DynamoDbEndpoint: string;
-  readonly SqsEndpoint: string;
-  readonly S3Endpoint: string;
-  readonly KmsEndpoint: string;
-  readonly DeliveryQueueUrl: string;
-  readonly DeadLetterQueueUrls: readonly string[];
-}
+export type Outputs = ReturnType<typeof describeStack>;
 
 export function describeStack(
   stack: Stack,
   { queues: { endpoint }, dynamoDbEndpoint, kms }: Servers,
-  service: Pick<Outputs, "ApiUrl" | "Issuer" | "Audience">,
-): Outputs {
+  service: Readonly<Record<"ApiUrl" | "Issuer" | "Audience", string>>,
+) {
   const consumed = new Set(stack.eventSources.map(({ EventSourceArn }) => nameOfArn(EventSourceArn)));
   const unread = stack.queues.filter(({ name }) => !consumed.has(name));
   return {
