@@ -143,26 +143,12 @@ type Header = readonly [name: string, value: string];
 
 /** Headers that API Gateway removes from a function's response. Source: AWS's page "Amazon API Gateway important notes", REST APIs. */
 const droppedOfAnswer = new Set([
-  "expect",
-  "host",
-  "proxy-authenticate",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "via",
+  ...["expect", "host", "proxy-authenticate", "te", "trailer", "transfer-encoding", "upgrade", "via"],
 ]);
 
 /** Headers that API Gateway renames to `x-amzn-Remapped-…` in a function's response. */
 const renamedOfAnswer = new Set([
-  "authorization",
-  "connection",
-  "content-md5",
-  "date",
-  "max-forwards",
-  "server",
-  "user-agent",
-  "www-authenticate",
+  ...["authorization", "connection", "content-md5", "date", "max-forwards", "server", "user-agent", "www-authenticate"],
 ]);
 
 /** Converts the headers of a function's response to those that a client of API Gateway receives. */

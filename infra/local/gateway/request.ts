@@ -68,23 +68,12 @@ export function unreadableParameter(target = ""): string | undefined {
 
 /**
  * Headers that API Gateway does not pass to a function. Source: AWS's page "Amazon API Gateway important notes", column Lambda.
- * `keep-alive` and `proxy-connection` are not on that page. They concern only the connection to the client.
+ * `keep-alive` and `proxy-connection` are not on that page. They concern only the connection to the client. `transfer-encoding` would be
+ * wrong for the body that the function gets, because Node.js has already joined its chunks.
  */
 const droppedHeaders = new Set([
-  "connection",
-  "content-md5",
-  "expect",
-  "keep-alive",
-  "max-forwards",
-  "proxy-authenticate",
-  "proxy-connection",
-  "server",
-  "te",
-  "trailer",
-  // Node.js has already joined the chunks of the body, so this header would be wrong for the body that the function gets.
-  "transfer-encoding",
-  "upgrade",
-  "www-authenticate",
+  ...["connection", "content-md5", "expect", "keep-alive", "max-forwards", "proxy-authenticate", "proxy-connection"],
+  ...["server", "te", "trailer", "transfer-encoding", "upgrade", "www-authenticate"],
 ]);
 
 function readHeaders(raw: readonly string[]): Map<string, string[]> {
@@ -112,7 +101,6 @@ export function headerValues(headers: RawRequest["headers"], name: string): read
   return [];
 }
 
-/** Returns the last value of the header with this name in lower case. */
 export const header = ({ headers }: RawRequest, name: string): string | undefined => headerValues(headers, name).at(-1);
 
 /** Returns undefined if the body is larger than `BODY_LIMIT_BYTES`. Throws if the client disconnects. */
