@@ -17,7 +17,6 @@ export const SECURITY_SCHEME = "accessToken";
 export interface LocalSignIn {
   /** The path, relative to the page, that returns an access token. */
   readonly tokenPath: string;
-  /** The e-mail addresses in the list. */
   readonly users: readonly string[];
 }
 

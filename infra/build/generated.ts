@@ -16,7 +16,6 @@ interface Generator {
   readonly faults?: () => Promise<readonly string[]>;
 }
 
-/** Returns the exit code. */
 export async function writeGenerated(
   args: readonly string[],
   { command, generate, faults }: Generator,

@@ -95,7 +95,6 @@ export async function openDataDir(directory: string, fresh: boolean): Promise<Da
   };
 }
 
-/** Creates the directory if necessary, and locks it. */
 async function claimed(directory: string): Promise<Lock & { at: (name: string) => string }> {
   try {
     makeDirectory(path.resolve(directory));
@@ -220,7 +219,6 @@ function startOf(pid: number): string {
 /** A start empties a larger log file, because nothing else limits its size. */
 const MAX_LOG_BYTES = 20_000_000;
 
-/** Opens the log for the output of the functions. `verbose` also writes the output to standard error. */
 export function openLog(file: string | undefined, verbose: boolean) {
   const stream = file === undefined ? undefined : createWriteStream(file, { flags: isLarge(file) ? "w" : "a" });
   let open = true;

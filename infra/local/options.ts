@@ -28,7 +28,6 @@ export interface LocalOptions {
   readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
   /** If true, the service runs the bundles of a deployment. Otherwise it runs those of `bundleShared`, which are built faster. */
   readonly asDeployed?: boolean;
-  /** Is called at the end of each step of the start, with a description of the step. */
   readonly onStep?: (step: string) => void;
   /** 0 means any free port. */
   readonly port: number;

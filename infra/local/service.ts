@@ -138,7 +138,7 @@ function startFunctions(
   const host = {
     variables: engines.variables,
     worker: dir.worker,
-    startThread,
+    startThread: options.startThread,
     refusal: guard?.refusal,
     compileCache: dir.compileCache,
     warm,
@@ -202,7 +202,6 @@ function serve({ listener }: Parts, gateway: Gateway, edge: Edge | undefined, co
   });
 }
 
-/** Returns undefined if the templates contain no console. */
 function edgeOf({ options, stack, engines, identity }: Parts): Edge | undefined {
   const consoleUrl = stack.stage.Variables.consoleUrl;
   if (consoleUrl === undefined) return undefined;

@@ -16,7 +16,6 @@ const records = {
   users: "User",
 } as const satisfies Record<ChangeType, string>;
 
-/** Returns the name of the schema for one record type, for example `ChangedProspect`. */
 const itemOf = (type: ChangeType): string => `Changed${records[type]}`;
 const refTo = (name: string): string => `#/components/schemas/${name}`;
 

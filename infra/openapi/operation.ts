@@ -302,7 +302,6 @@ function reference(file: string, schema: JsonSchema): JsonSchema {
   throw new Error(`functions/${file}.ts: wrap the schema of its body or answer in named()`);
 }
 
-/** The name is for example `StatusList` for a list of `Status`. */
 const listOf = (component: string | undefined, list: JsonSchema, components: Components): JsonSchema =>
   components.define(`${component}List`, { ...list, description: `A list of \`${component}\`.` });
 

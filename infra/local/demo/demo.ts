@@ -138,7 +138,6 @@ async function loadProspects(
   return { indexed, facts };
 }
 
-/** Each rep gets one territory. All other territories are unassigned. */
 async function loadTerritories(context: ApiContext, company: DemoCompany): Promise<void> {
   const now = iso(context.clock.now());
   for (const [index, { name, corners }] of company.city.neighbourhoods.entries()) {

@@ -165,7 +165,6 @@ docker run --rm --detach --publish 8000:8000 amazon/dynamodb-local -jar DynamoDB
 interface Patience {
   readonly limitMs: number;
   readonly pauseMs: number;
-  /** This function is called after the first failed attempt. */
   readonly onWait?: () => void;
 }
 

@@ -24,7 +24,6 @@ const DATABASE = "fauxqs.db";
 
 /** @param directory stores messages and objects across restarts and SIGKILL. If it is undefined, they are in memory only. */
 export async function startQueues(directory?: string) {
-  /** True if the queues have no data from an earlier start. */
   const isNew = directory === undefined || !existsSync(join(directory, DATABASE));
   if (!isNew) releaseInFlight(join(directory, DATABASE));
   const bucket = new BucketRules((name, message) => sendMessage({ endpoint, sqs }, name, message));

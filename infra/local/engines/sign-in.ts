@@ -17,7 +17,6 @@ import {
 import * as z from "zod/mini";
 import type { Identity } from "./identity.ts";
 
-/** The client id of the console at the local issuer. */
 export const CONSOLE_CLIENT = "local-console";
 
 /** Responds to a request for the path `/authorize` or `/token` of the issuer. */

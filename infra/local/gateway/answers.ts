@@ -91,7 +91,6 @@ function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: str
 
 type Variables = ReadonlyMap<string, string>;
 
-/** A header is omitted if its variable has no value. */
 const headersOf = (parameters: Texts, variables: Variables): [string, string][] =>
   Object.entries(parameters).flatMap(([name, mapping]) => {
     const value = mapping.startsWith("'") ? mapping.slice(1, -1) : variables.get(mapping);
@@ -104,7 +103,6 @@ const render = (template: string, variables: Variables): string =>
 /** If a client accepts several content codings, the first one in its `Accept-Encoding` header is used. */
 const codings = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
 
-/** Returns the response unchanged if it is small or already encoded, or if the client accepts no supported content coding. */
 export async function compressed(
   answer: Answer,
   acceptEncoding: string | undefined,

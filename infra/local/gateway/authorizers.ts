@@ -9,7 +9,6 @@ import { nameOfArn, patternOf } from "../template/names.ts";
 import type { GatewayError } from "./answers.ts";
 import { headerValues, type RawRequest } from "./request.ts";
 
-/** Throws a LocalError if the template has no function for the authorizer. */
 export function authorizerOf({ authorizer }: Api, functions: ReadonlyMap<string, LocalFunction>) {
   const { found, kind } = functionAt(authorizer.uri, functions);
   if (found === undefined || kind !== "invocations") {
@@ -30,14 +29,13 @@ const Policy = z.strictObject({ Version: z.literal("2012-10-17"), Statement: z.t
 /** The fields that an authorizer passes to functions. API Gateway converts the values that the authorizer function returned to strings. */
 export type AuthorizerContext = Readonly<Record<string, string | number>>;
 
-/** The result for a request that the policy allows. */
 interface Authorized {
   readonly context: AuthorizerContext;
   /** The API key for which API Gateway counts the request. The usage plan of the key limits the rate of requests. */
   readonly apiKey: string | undefined;
 }
 
-/** The result for a request that the policy denies. The error response to the client may contain values of `context`. */
+/** The error response to the client may contain values of `context`. */
 export class Denied {
   readonly context: AuthorizerContext;
   constructor(context: AuthorizerContext) {
@@ -128,10 +126,7 @@ async function ask(
   }
 }
 
-/**
- * Finds the function in an integration's URI, for example in `…:lambda:path/2015-03-31/functions/<arn>/invocations`. `kind` is
- * `invocations` for complete responses, or `response-streaming-invocations` for streamed responses.
- */
+/** A URI is for example `…:lambda:path/2015-03-31/functions/<arn>/invocations`. `kind` is its last part. */
 export function functionAt(uri: string, functions: ReadonlyMap<string, LocalFunction>) {
   const [, arn, kind] = /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(uri) ?? [];
   return { found: functions.get(nameOfArn(arn ?? "")), kind };

@@ -81,7 +81,6 @@ function stepsOf({ api, stage, usagePlan }: Stack, functions: ReadonlyMap<string
     keyThrottle: createKeyThrottle(usagePlan),
     authorizer: authorizerOf(api, functions),
     integrations: new Map(api.methods.map((method) => [method, integrationOf(method, functions)])),
-    /** The fields of each call that depend only on the templates. */
     constants: {
       stage: stage.StageName,
       stageVariables: stage.Variables,

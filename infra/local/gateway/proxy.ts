@@ -113,7 +113,6 @@ export function readResult(payload: string, { request, binaryMediaTypes }: Call)
   return { status: statusCode, headers, body: decode ? Buffer.from(body ?? "", "base64") : (body ?? "") };
 }
 
-/** Returns undefined if the status or a header of a streamed response is malformed. */
 export function readMetadata(text: string): Omit<Answer, "body"> | undefined {
   const parsed = z.safeParse(Metadata, JSON.parse(text));
   const headers = parsed.success ? headersOf(parsed.data) : undefined;
@@ -151,7 +150,6 @@ const renamedOfAnswer = new Set([
   ...["authorization", "connection", "content-md5", "date", "max-forwards", "server", "user-agent", "www-authenticate"],
 ]);
 
-/** Converts the headers of a function's response to those that a client of API Gateway receives. */
 function clientHeaders(headers: readonly Header[]): Header[] {
   const seen = headers
     .filter(([name]) => !droppedOfAnswer.has(name.toLowerCase()))

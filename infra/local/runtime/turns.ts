@@ -13,7 +13,6 @@ export function createTurns(most: number): (holder: string) => Promise<() => voi
     if (count < most) held.set(holder, count + 1);
     else await new Promise<void>((resolve) => waiting.set(holder, [...(waiting.get(holder) ?? []), resolve]));
     return () => {
-      // The turn passes to the holder's next call that waits.
       const [next, ...others] = waiting.get(holder) ?? [];
       if (others.length > 0) waiting.set(holder, others);
       else waiting.delete(holder);

@@ -2,7 +2,6 @@
 import { LRUCache } from "lru-cache";
 import type { Environment } from "./environment.ts";
 
-/** Limits how long environments stay idle after an invocation, and how many may be idle. */
 export interface Warmth {
   readonly idleMs: number;
   readonly most: number;

@@ -16,7 +16,6 @@ export interface RunningSource {
 export interface Driver<Batch> {
   /** The logical id of the event source, for the log. */
   readonly id: string;
-  /** Maximum number of batches that are processed at the same time. */
   readonly concurrency: number;
   /** If true, the poller fetches further events while batches are processed. */
   readonly fetchesAhead: boolean;

@@ -64,7 +64,6 @@ function withLostMessages(input: string): unknown {
   return isSweep ? { ...event, assume: "messages-lost" } : event;
 }
 
-/** Invokes a function as Lambda does for asynchronous events: it retries a failed invocation. */
 async function invokeAsynchronously(
   { log }: Schedules,
   target: LocalFunction,

@@ -61,7 +61,7 @@ function oldOf(records: Records, { maxAgeSeconds }: BatchRules, effects: BatchEf
   return firstFresh === -1 ? records : records.slice(0, firstFresh);
 }
 
-/** `count` is the number of records before the first failed one. `threw` is true if the function threw an error. */
+/** `count` is the number of records before the first failed one. */
 async function attempt(records: Records, effects: BatchEffects): Promise<{ count: number; threw: boolean }> {
   let payload: string;
   try {
@@ -124,7 +124,6 @@ interface StreamEntry {
   readonly record: StreamRecord | undefined;
 }
 
-/** A batch contains at most `size` records with at most `BATCH_BYTES` in total. */
 export function batchesOf(entries: readonly StreamEntry[], size: number): Batch[] {
   const batches: { records: StreamRecord[]; position: string }[] = [];
   let bytes = 0;

@@ -177,7 +177,6 @@ function readMethod(path: string, key: (typeof verbs)[number], operation: z.infe
     path,
     verb,
     integration: operation[INTEGRATION],
-    /** True if the authorizer checks each request. */
     isGuarded: needed.some((scheme) => schemes[scheme]?.[AUTHORIZER] !== undefined),
     /** True if a request needs an API key that is in a usage plan. The authorizer returns the key. */
     needsKey: needed.some((scheme) => schemes[scheme]?.name === KEY_HEADER),

@@ -38,7 +38,6 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
       exported.set(exportName, value);
     }
   }
-  /** Returns the resources of one type, each with its logical id and its local name. */
   const of = <S extends z.ZodMiniType>(schema: S): (z.infer<S> & Pick<Resolved, "id" | "name">)[] =>
     [...resources.values()]
       .filter((resource) => resource.schema === schema)
