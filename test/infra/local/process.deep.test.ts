@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openDataDir } from "../../../infra/local/data-dir.ts";
 import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
-import { run, start } from "./start-process.ts";
+import { start } from "./start-process.ts";
 
 test("a port in use leads to one line of output and exit code 1", async () => {
   const taken = await serveOnLoopback(async () => undefined);
@@ -47,15 +47,6 @@ describe("a data directory", () => {
         readFileSync(join(parentPath, name), "utf8"),
       ])
       .sort(([a], [b]) => (a < b ? -1 : 1));
-
-  test("of another version is refused by npm start, which changes nothing", () => {
-    writeFileSync(join(directory, "complete"), "");
-    const before = contents();
-    const { status, stdout, stderr } = run("infra/local/start.ts", [], { DATA_DIR: directory, PORT: "0" });
-    expect([status, stdout]).toEqual([1, ""]);
-    expect(stderr.trim()).toMatch(/DATA_DIR: \S+ contains data of another version, .*: begin anew with --fresh$/);
-    expect(contents()).toEqual(before);
-  });
 
   test.each(["", "0.9.0", "2.0.0"])("the form '%s' is refused, and the directory stays as it is", async (form) => {
     writeFileSync(join(directory, "complete"), form);
