@@ -80,15 +80,6 @@ test("messages and objects survive a restart; a message in flight is visible at 
   await second.stop();
 });
 
-test("without a directory each start begins empty", async () => {
-  const first = await start(undefined);
-  await send(first, "lost");
-  await first.stop();
-  const second = await start(undefined);
-  expect([second.isNew, (await depthOf(second, "Work")).waiting]).toEqual([true, 0]);
-  await second.stop();
-});
-
 test("each new object of a prefix causes one message, and an object may be larger than 11 MiB", async () => {
   const server = await start(undefined);
   const s3 = s3At(server.endpoint);
