@@ -158,12 +158,6 @@ describe("among several templates", () => {
     );
   });
 
-  test("no template refers to a resource of another template without an import", () => {
-    const template = fixtureTemplate();
-    set("OfTable", "EventSourceArn", { "Fn::GetAtt": ["Store", "StreamArn"] })(template.Resources);
-    expect(() => readStack([data, template], endpoint, "/assembly")).toThrow("Fn::GetAtt Store.StreamArn");
-  });
-
   test("two resources cannot have the same logical id", () => {
     const same = { Resources: { Table: data.Resources.Store } };
     expect(() => readStack([same, fixtureTemplate()], endpoint, "/assembly")).toThrow("Table: two templates");
