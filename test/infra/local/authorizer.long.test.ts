@@ -5,10 +5,7 @@ import { createAuthorizer } from "../../../infra/local/gateway/authorizers.ts";
 import { InvocationError } from "../../../infra/local/runtime/environment.ts";
 import { fixtureTemplate, startFixture } from "./fixture.ts";
 
-const template = fixtureTemplate();
-// If the authorizer function hangs, its invocation ends after this number of seconds.
-Object.assign(template.Resources.Authorize?.Properties ?? {}, { Timeout: 3 });
-const service = await startFixture(undefined, template);
+const service = await startFixture();
 afterAll(() => service.stop());
 afterEach(() => service.flushAuthorizers());
 
@@ -68,7 +65,6 @@ describe("a request", () => {
     ["unauthorized", 401, "UNAUTHORIZED"],
     ["unexpected", 503, "AUTHORIZER_FAILURE"],
     ["exit", 503, "AUTHORIZER_FAILURE"],
-    ["hang", 503, "AUTHORIZER_FAILURE"],
     ["nothing", 503, "AUTHORIZER_CONFIGURATION_ERROR"],
     ["nobody", 503, "AUTHORIZER_CONFIGURATION_ERROR"],
     ["object", 503, "AUTHORIZER_CONFIGURATION_ERROR"],
@@ -170,25 +166,25 @@ function clocked(function_: (token: string) => unknown) {
 
 describe("the cache", () => {
   test("keeps a policy for exactly 60 s, after which a disabled user is refused and a new role applies", async () => {
-    let rights = "sales";
+    let rights = "";
     const { clock, authorizer } = clocked(() => {
       if (rights === "") throw new InvocationError({ errorType: "Error", errorMessage: "Unauthorized" });
       return { principalId: "p", policyDocument: allowing, context: { rights } };
     });
-    const ask = () => authorizer.authorize(headers("a"), "arn");
-    expect(await ask()).toMatchObject({ context: { rights: "sales" } });
-    rights = "admin";
-    clock.now = 59_999;
-    expect(await ask()).toMatchObject({ context: { rights: "sales" } });
-    clock.now = 60_000;
-    expect(await ask()).toMatchObject({ context: { rights: "admin" } });
-    rights = "";
-    clock.now = 119_999;
-    expect(await ask()).toMatchObject({ context: { rights: "admin" } });
-    clock.now = 120_000;
-    expect(await ask()).toBe("UNAUTHORIZED");
-    rights = "owner";
-    expect(await ask()).toMatchObject({ context: { rights: "owner" } });
+    for (const [now, actual, seen] of [
+      [0, "sales", "sales"],
+      [59_999, "admin", "sales"],
+      [60_000, "admin", "admin"],
+      [119_999, "", "admin"],
+      [120_000, "", undefined],
+      [120_000, "owner", "owner"],
+    ] as const) {
+      clock.now = now;
+      rights = actual;
+      const answer = await authorizer.authorize(headers("a"), "arn");
+      if (seen === undefined) expect(answer).toBe("UNAUTHORIZED");
+      else expect(answer).toMatchObject({ context: { rights: seen } });
+    }
     expect(clock.calls).toBe(4);
   });
 
@@ -214,12 +210,10 @@ describe("the cache", () => {
     expect(clock.calls).toBe(10_002);
   });
 
-  test("treats the values of a repeated header as one token; a request without the header does not reach the authorizer", async () => {
-    const { clock, authorizer } = clocked((token) => ({ principalId: token, policyDocument: allowing }));
+  test("treats the values of a repeated header as one token", async () => {
+    const { authorizer } = clocked((token) => ({ principalId: token, policyDocument: allowing }));
     const two = new Map([["Authorization", ["a", "b"]]]);
     expect(await authorizer.authorize(two, "arn")).toMatchObject({ context: { principalId: "a, b" } });
-    expect(await authorizer.authorize(new Map(), "arn")).toBe("UNAUTHORIZED");
-    expect(clock.calls).toBe(1);
   });
 });
 

@@ -56,7 +56,6 @@ const code = {
       case "object": return policy("Allow", "*", { context: { user: { id: 1 } } });
       case "nothing": return null;
       case "exit": process.exit(3);
-      case "hang": await new Promise((resolve) => setTimeout(resolve, 60_000));
       case "unauthorized": throw new Error("Unauthorized");
       default: throw new Error("Unauthorized: as asked");
     }
