@@ -62,25 +62,14 @@ test("the page of the local service offers the demo users, and the page of a dep
   expect(html).not.toContain("acme.test");
 });
 
+const Parameter = z.looseObject({
+  name: z.optional(z.string()),
+  in: z.optional(z.string()),
+  example: z.optional(z.union([z.string(), z.number()])),
+});
+const Operation = z.object({ parameters: z._default(z.array(Parameter), []) });
 const Document = z.object({
-  paths: z.record(
-    z.string(),
-    z.record(
-      z.string(),
-      z.object({
-        parameters: z._default(
-          z.array(
-            z.looseObject({
-              name: z.optional(z.string()),
-              in: z.optional(z.string()),
-              example: z.optional(z.union([z.string(), z.number()])),
-            }),
-          ),
-          [],
-        ),
-      }),
-    ),
-  ),
+  paths: z.record(z.string(), z.record(z.string(), Operation)),
   components: z.looseObject({ securitySchemes: z.record(z.string(), z.unknown()) }),
 });
 
