@@ -12,7 +12,7 @@ import { demoUsers } from "./demo/users.ts";
 import { AUDIENCE, type Identity, JWKS_PATH } from "./engines/identity.ts";
 import { CONSOLE_CLIENT } from "./engines/sign-in.ts";
 import type { Thread, ThreadOptions } from "./runtime/environment.ts";
-import type { Warmth } from "./runtime/warm.ts";
+import type { warmEnvironments } from "./runtime/pool.ts";
 import { firstFault, Host, Port } from "./servers/address.ts";
 import { LocalError } from "./servers/error.ts";
 
@@ -44,7 +44,7 @@ export interface LocalOptions {
    * KMS always need one.
    */
   readonly enforceRights?: boolean;
-  readonly warmth?: Warmth;
+  readonly warmth?: Parameters<typeof warmEnvironments>[0];
   /** Maximum number of environments of a function that serves requests. */
   readonly requestEnvironments?: number;
   /** Tests pass this function to run all functions in their own process instead of in worker threads. */

@@ -23,7 +23,7 @@ import { originForm } from "./gateway/request.ts";
 import { type LocalOptions, makeTemplates } from "./options.ts";
 import { writeWorker } from "./runtime/environment.ts";
 import { createFunctions, type LocalFunction } from "./runtime/function.ts";
-import { warmEnvironments } from "./runtime/warm.ts";
+import { warmEnvironments } from "./runtime/pool.ts";
 import { documentsAt } from "./servers/clients.ts";
 import { LocalError } from "./servers/error.ts";
 import { bind } from "./servers/listener.ts";

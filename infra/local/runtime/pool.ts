@@ -1,13 +1,30 @@
-/** Starts the environments of a function, and gives them to invocations. */
+/** Starts the environments of a function, gives them to invocations, and ends those that are idle for too long. */
 import path from "node:path";
+import { LRUCache } from "lru-cache";
 import { REGION } from "../servers/address.ts";
 import { functionArn } from "../template/names.ts";
 import type { FunctionSpec } from "../template/stack.ts";
 import { Environment, InvocationError, type Thread, type ThreadOptions } from "./environment.ts";
-import type { WarmEnvironments } from "./warm.ts";
 
 /** Lambda's time limit for loading the code of a function. */
 const INIT_TIMEOUT_MS = 10_000;
+
+/** Lambda keeps idle environments for longer, but a developer's machine has less memory. Each environment needs about 30 MB. */
+const STANDARD_WARMTH = { idleMs: 2 * 60_000, most: 48 };
+
+/** The idle environments of all functions. The value of each is the function that ends it. Delete an environment when it is used again. */
+type WarmEnvironments = LRUCache<Environment, () => void>;
+
+/** Ends an environment that is idle for `idleMs`. If more than `most` are idle, ends the one that is idle for the longest time. */
+export const warmEnvironments = ({ idleMs, most } = STANDARD_WARMTH): WarmEnvironments =>
+  new LRUCache({
+    max: most,
+    ttl: idleMs,
+    ttlAutopurge: true,
+    disposeAfter(end, _, reason) {
+      if (reason !== "delete") end();
+    },
+  });
 
 export interface FunctionHost {
   readonly variables: Readonly<Record<string, string>>;

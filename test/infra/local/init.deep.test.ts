@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { UNCAUGHT, writeWorker } from "../../../infra/local/runtime/environment.ts";
 import { createFunction } from "../../../infra/local/runtime/function.ts";
-import { warmEnvironments } from "../../../infra/local/runtime/warm.ts";
+import { warmEnvironments } from "../../../infra/local/runtime/pool.ts";
 
 const directory = mkdtempSync(path.join(tmpdir(), "canvassing-init-"));
 const worker = path.join(directory, "worker.mjs");
