@@ -59,5 +59,8 @@ export function filled(file: string, parts: Readonly<Record<string, string>>): G
   return { file, text };
 }
 
+export const table = (head: readonly string[], rows: readonly string[]): string =>
+  [row(...head), `|${"---|".repeat(head.length)}`, ...rows].join("\n");
+
 export const row = (...cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;

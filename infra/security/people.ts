@@ -3,7 +3,7 @@
  * can erase them). `npm run permissions` writes them into docs/permissions.md, and a policy for each person into docs/policies/. A test
  * runs the commands of the on-call person and of the eraser, and compares the actions of these commands with the rights.
  */
-import { row } from "../build/generated.ts";
+import { row, table } from "../build/generated.ts";
 
 export const persons = ["deployer", "on-call", "eraser"] as const;
 export type Person = (typeof persons)[number];
@@ -235,8 +235,9 @@ export function sizeOf(person: Person): number {
   return size;
 }
 
+export const code = (cells: readonly string[]): string => cells.map((one) => `\`${one}\``).join(", ");
+
 export function peopleParts(): Readonly<Record<string, string>> {
-  const code = (cells: readonly string[]): string => cells.map((one) => `\`${one}\``).join(", ");
   const rights = persons.flatMap((person) =>
     people[person].rights.map(({ actions, resources, why, unseen }, at) => {
       const note = unseen === undefined ? "" : ` (not tested: ${unseen})`;
@@ -248,6 +249,6 @@ export function peopleParts(): Readonly<Record<string, string>> {
   );
   return {
     people: list.join("\n"),
-    "rights of people": [row("person", "actions", "on", "why"), "|---|---|---|---|", ...rights].join("\n"),
+    "rights of people": table(["person", "actions", "on", "why"], rights),
   };
 }

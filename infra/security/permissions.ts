@@ -6,13 +6,13 @@
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
 import { families } from "#shared/db/keys.ts";
-import { filled, row, writeGenerated } from "../build/generated.ts";
+import { filled, row, table, writeGenerated } from "../build/generated.ts";
 import { runCommand } from "../cli/command/options.ts";
 import { OneOrMany, Policies, type Statement } from "../release/rights.ts";
 import { folderNames } from "../routes/route.ts";
 import { type DeployConfig, readConfig } from "../settings/config.ts";
 import { type CloudFormationTemplate, roleOfFunction, templatesWithoutCode } from "../synth.ts";
-import { peopleParts, persons, policyFile, policyText } from "./people.ts";
+import { code, peopleParts, persons, policyFile, policyText } from "./people.ts";
 import { familyReasons, folderReasons, otherReasons } from "./reasons.ts";
 
 export const DOCUMENT = "docs/permissions.md";
@@ -118,9 +118,6 @@ function resourceName(id: string, resource: unknown): string {
   return name;
 }
 
-const table = (head: readonly string[], rows: readonly string[]): string =>
-  [row(...head), `|${"---|".repeat(head.length)}`, ...rows].join("\n");
-const code = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(", ");
 const isOwnLog = ({ actions }: Right): boolean => actions.every((action) => action.startsWith("logs:"));
 
 /** `resources` are those of the data stack and the service stack. */

@@ -1,6 +1,6 @@
 /** Writes the tables of docs/settings.md (`npm run settings`). */
 import * as z from "zod/mini";
-import { filled, row, writeGenerated } from "../build/generated.ts";
+import { filled, row, table, writeGenerated } from "../build/generated.ts";
 import { runCommand } from "../cli/command/options.ts";
 import { topics } from "./context.ts";
 import { settingTexts } from "./values.ts";
@@ -22,8 +22,8 @@ function defaultOf(key: string, schema: z.ZodMiniType): string {
 const settingTables = (): string =>
   Object.entries(topics)
     .map(([topic, settings]) => {
-      const head = [`### ${topic}`, "", row("key", "value", "default", "effect", "cost"), "|---|---|---|---|---|"];
-      return [...head, ...Object.entries(settings).map(rowOf)].join("\n");
+      const head = ["key", "value", "default", "effect", "cost"];
+      return `### ${topic}\n\n${table(head, Object.entries(settings).map(rowOf))}`;
     })
     .join("\n\n");
 
