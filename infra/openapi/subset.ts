@@ -39,22 +39,8 @@ const limits: readonly Keyword[] = [
 /** The comparison reports any other keyword, because it would not notice a difference in its value. */
 const known: ReadonlySet<string> = new Set([
   ...limits.map(([keyword]) => keyword),
-  ...[
-    "$ref",
-    "type",
-    "anyOf",
-    "oneOf",
-    "discriminator",
-    "enum",
-    KNOWN_VALUES,
-    "const",
-    "format",
-    "items",
-    "properties",
-    "required",
-    "additionalProperties",
-  ],
-  ...["description", "default", "example", "examples"],
+  ...["$ref", "type", "anyOf", "oneOf", "discriminator", "enum", KNOWN_VALUES, "const", "format", "items"],
+  ...["properties", "required", "additionalProperties", "description", "default", "example", "examples"],
 ]);
 
 /** Reports each difference by which a value of the schema `written` can break a program that knows only the schema `read`. */

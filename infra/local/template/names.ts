@@ -33,7 +33,6 @@ export function attribute(logicalId: string, resource: TemplateResource, name: s
   const known: Readonly<Record<string, string>> = {
     "AWS::DynamoDB::Table.StreamArn": arn("dynamodb", `table/${own}/stream/local`),
     "AWS::SQS::Queue.Arn": queueArn(own),
-    "AWS::SQS::Queue.QueueName": own,
     "AWS::KMS::Key.Arn": keyArn(own),
     "AWS::S3::Bucket.Arn": `arn:aws:s3:::${own}`,
     "AWS::Lambda::Version.Version": VERSION,

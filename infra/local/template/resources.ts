@@ -110,11 +110,7 @@ export const schemas = {
     PublicAccessBlockConfiguration: Ignored,
   }),
   /** The local KMS server enforces the IAM policies of the functions that use the key (policies.ts), but not the policy of the key. */
-  "AWS::KMS::Key": z.strictObject({
-    Description: Ignored,
-    EnableKeyRotation: Ignored,
-    KeyPolicy: Ignored,
-  }),
+  "AWS::KMS::Key": z.strictObject({ Description: Ignored, EnableKeyRotation: Ignored, KeyPolicy: Ignored }),
   "AWS::Lambda::Function": z.strictObject({
     Handler: z.literal("index.handler"),
     Runtime: z.literal("nodejs24.x"),
@@ -137,9 +133,7 @@ export const schemas = {
     RecursiveLoop: z.optional(z.literal("Allow")),
     Role: Ignored,
   }),
-  "AWS::Lambda::Version": z.strictObject({
-    FunctionName: z.string(),
-  }),
+  "AWS::Lambda::Version": z.strictObject({ FunctionName: z.string() }),
   /** The local service has only one version of each function, so the schema accepts no division of invocations between two versions. */
   "AWS::Lambda::Alias": z.strictObject({
     FunctionName: z.string(),
@@ -165,13 +159,7 @@ export const schemas = {
   }),
   "AWS::Events::Rule": z.strictObject({
     ScheduleExpression: z.string(),
-    Targets: z.array(
-      z.strictObject({
-        Arn: z.string(),
-        Id: z.string(),
-        Input: z.optional(z.string()),
-      }),
-    ),
+    Targets: z.array(z.strictObject({ Arn: z.string(), Id: z.string(), Input: z.optional(z.string()) })),
     Description: Ignored,
   }),
   "AWS::ApiGateway::RestApi": z.strictObject({
@@ -199,11 +187,7 @@ export const schemas = {
    */
   "AWS::ApiGateway::UsagePlan": z.strictObject({
     ApiStages: z.tuple([
-      z.strictObject({
-        ApiId: z.string(),
-        Stage: z.string(),
-        Throttle: z._default(z.record(z.string(), Limits), {}),
-      }),
+      z.strictObject({ ApiId: z.string(), Stage: z.string(), Throttle: z._default(z.record(z.string(), Limits), {}) }),
     ]),
     Throttle: Limits,
     Description: Ignored,
