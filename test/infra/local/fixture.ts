@@ -68,7 +68,6 @@ const code = {
     if (mode === "throw") throw new Error("as asked");
     started ??= Date.now();
     const headers = {
-      "X-Streamed": "yes",
       "X-Started": String(started),
       "X-Principal": event.requestContext.authorizer?.principalId ?? "",
     };
