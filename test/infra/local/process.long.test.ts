@@ -23,10 +23,6 @@ function servers(): string[] {
   return lines.filter((line) => line.includes(path.join(directory, "tables.db")));
 }
 
-async function untilNoServers(): Promise<void> {
-  while (servers().length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
 test("--webhooks adds a receiver that works, one that answers 500 and one that refuses, with their deliveries", async () => {
   const started = start(["--memory", "--webhooks"]);
   const owner = await ownerOf(await started.ready);
@@ -34,22 +30,16 @@ test("--webhooks adds a receiver that works, one that answers 500 and one that r
   expect(webhooks.map(({ name }) => name).sort()).toEqual(["CRM", "Data warehouse", "Text messages"]);
   const attemptOf = async (name: string) => {
     const id = webhooks.find((webhook) => webhook.name === name)?.id ?? 0;
-    for (;;) {
-      const { data: log } = await owner.GET("/api/webhooks/{id}/deliveries", {
-        params: { path: { id }, query: { event: "prospect.status_changed" } },
-      });
-      const attempted = log?.items.find(({ attemptCount }) => attemptCount > 0);
-      if (attempted !== undefined) {
-        const path = { id, deliveryId: attempted.id };
-        const { data } = await owner.GET("/api/webhooks/{id}/deliveries/{deliveryId}", { params: { path } });
-        return data?.attempts[0];
-      }
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    const changed = { path: { id }, query: { event: "prospect.status_changed" } };
+    const { data: log } = await owner.GET("/api/webhooks/{id}/deliveries", { params: changed });
+    const path = { id, deliveryId: log?.items.find(({ attemptCount }) => attemptCount > 0)?.id ?? "" };
+    const { data } = await owner.GET("/api/webhooks/{id}/deliveries/{deliveryId}", { params: { path } });
+    return data?.attempts[0];
   };
-  expect(await attemptOf("CRM")).toMatchObject({ status: 204, error: null });
-  expect(await attemptOf("Data warehouse")).toMatchObject({ status: 500, answer: "this receiver always fails\n" });
-  expect(await attemptOf("Text messages")).toMatchObject({ status: null, error: expect.stringMatching(/refuse/i) });
+  const firstAttemptOf = (name: string) => expect.poll(() => attemptOf(name));
+  await firstAttemptOf("CRM").toMatchObject({ status: 204, error: null });
+  await firstAttemptOf("Data warehouse").toMatchObject({ status: 500, answer: "this receiver always fails\n" });
+  await firstAttemptOf("Text messages").toMatchObject({ status: null, error: expect.stringMatching(/refuse/i) });
   started.child.kill("SIGTERM");
   expect(await started.code).toBe(0);
 });
@@ -67,7 +57,7 @@ test("SIGKILL also ends the DynamoDB server and loses no upload, the next start 
   expect(uploaded.status).toBe(200);
   killed.child.kill("SIGKILL");
   await killed.code;
-  await untilNoServers();
+  await expect.poll(servers, { interval: 20 }).toEqual([]);
 
   const restarted = start([]);
   const url = await restarted.ready;
@@ -79,12 +69,8 @@ test("SIGKILL also ends the DynamoDB server and loses no upload, the next start 
   expect((await fetch(`${url}/api/me`)).status).toBe(401);
   const after = await ownerOf(url);
   const params = { path: { id: job.id } };
-  for (let state = ""; state !== "completed"; ) {
-    const { data } = await after.GET("/api/prospects/imports/{id}", { params });
-    expect(["awaiting_upload", "running", "completed"]).toContain(data?.state);
-    state = data?.state ?? "";
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  const stateOfJob = async () => (await after.GET("/api/prospects/imports/{id}", { params })).data?.state;
+  await expect.poll(stateOfJob).toBe("completed");
   const { data: found } = await after.GET("/api/prospects", { params: { query: { search: "Uploaded" } } });
   expect(found?.total).toBe(3_000);
 

@@ -163,11 +163,10 @@ describe("the local queue", async () => {
           Entries: bodies.map((MessageBody, i) => ({ Id: String(i), MessageBody, MessageGroupId })),
         }),
       );
-    for (let i = 0; i < 10; i++)
-      await send(
-        "busy",
-        Array.from({ length: 10 }, (_, k) => `busy ${i * 10 + k}`),
-      );
+    for (let first = 0; first < 100; first += 10) {
+      const bodies = Array.from({ length: 10 }, (_, i) => `busy ${first + i}`);
+      await send("busy", bodies);
+    }
     const seen: string[] = [];
     const open: (() => void)[] = [];
     const release = () => {
@@ -190,22 +189,21 @@ describe("the local queue", async () => {
       concurrency: 4,
     });
     const source = startPoller(driver, (text) => void seen.push(text));
-    const until = async (isSo: () => boolean) => {
-      while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
-    };
-    await until(() => seen.length === 4);
+    const untilSeen = (count: number) => expect.poll(() => seen.length, { interval: 5 }).toBe(count);
+    await untilSeen(4);
     await send("quiet", ["quiet 1", "quiet 2"]);
     // The service has taken all 102 messages and processes four. In the order of their arrival, the two quiet ones would be the last.
-    for (let inFlight = 0; inFlight < 102; ) ({ inFlight } = await depthOf(queues, NAME));
+    const inFlight = async () => (await depthOf(queues, NAME)).inFlight;
+    await expect.poll(inFlight, { interval: 5 }).toBe(102);
     release();
-    await until(() => seen.length === 8);
+    await untilSeen(8);
     expect(seen.slice(4).filter((body) => body.startsWith("quiet"))).toEqual(["quiet 1", "quiet 2"]);
     while (seen.length < 102 || open.length > 0) {
       release();
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     expect(new Set(seen).size).toBe(102);
-    for (let inFlight = 1; inFlight > 0; ) ({ inFlight } = await depthOf(queues, NAME));
+    await expect.poll(inFlight, { interval: 5 }).toBe(0);
     await source.stop();
     expect(await depthOf(queues, NAME)).toEqual({ waiting: 0, inFlight: 0, delayed: 0 });
   });
