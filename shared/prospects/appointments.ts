@@ -11,7 +11,7 @@ import { withPatch } from "#shared/patch.ts";
 import { prospectAppointmentWrites } from "#shared/prospects/agenda.ts";
 import type { AppointmentPatch, NewAppointment } from "#shared/prospects/input.ts";
 import { presentAppointment } from "#shared/prospects/present.ts";
-import { type Arrival, readProspectOfFact, requireBase } from "#shared/prospects/read.ts";
+import { type Arrival, readVisibleProspect, requireBase } from "#shared/prospects/read.ts";
 import { requireUser } from "#shared/prospects/references.ts";
 import { findAttached, findLocator, locatorWrite, NOWHERE } from "#shared/prospects/rows.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
@@ -30,7 +30,7 @@ export async function createAppointment(
   const [id, dictionary] = await Promise.all([context.ids.next(), currentDictionary(context, companyId)]);
   if (input.assignedToUserId != null) requireUser(dictionary, "assignedToUserId", input.assignedToUserId);
   requireOrder(input.startAt, input.endAt ?? null, "endAt");
-  const { prospect } = await readProspectOfFact(context, caller, prospectId, arrival.occurredAt);
+  const prospect = await readVisibleProspect(context, caller, prospectId, arrival.occurredAt);
   const { assignedToUserId = prospect.assignedToUserId ?? userId } = input;
   const nowMs = context.clock.now();
   const now = iso(nowMs);
@@ -62,8 +62,8 @@ export const newAppointmentWrites = (appointment: StoredAppointment): Write[] =>
 ];
 
 export async function getAppointment(context: ApiContext, caller: Caller, id: number): Promise<Appointment> {
-  const [appointment, dictionary] = await Promise.all([
-    findAppointment(context, caller, id).then(({ appointment }) => appointment),
+  const [{ appointment }, dictionary] = await Promise.all([
+    findAppointment(context, caller, id),
     currentDictionary(context, caller.companyId),
   ]);
   return presentAppointment(appointment, dictionary);
@@ -120,12 +120,11 @@ export async function deleteAppointment(
   return { writes, answer: { id } };
 }
 
-interface Found {
-  readonly appointment: StoredAppointment;
-  readonly prospect: StoredProspect;
-}
-
-async function findAppointment(context: ApiContext, caller: Caller, id: number): Promise<Found> {
+async function findAppointment(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+): Promise<{ appointment: StoredAppointment; prospect: StoredProspect }> {
   const { companyId } = caller;
   const located = await findLocator(context.table, attachedKeys.appointmentLocator(companyId, id));
   const prospectId = located ?? NOWHERE.prospectId;

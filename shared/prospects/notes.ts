@@ -33,12 +33,8 @@ export async function* listNotes(context: ReadContext, caller: Caller, prospectI
     currentDictionary(context, caller.companyId),
     readVisibleProspect(context, caller, prospectId),
   ]);
-  for await (const item of context.table.query({
-    ...attachedKeys.notes(caller.companyId, prospectId),
-    newestFirst: true,
-  })) {
-    yield presentNote(StoredNote.parse(item), dictionary);
-  }
+  const newestFirst = { ...attachedKeys.notes(caller.companyId, prospectId), newestFirst: true };
+  for await (const item of context.table.query(newestFirst)) yield presentNote(StoredNote.parse(item), dictionary);
 }
 
 export async function newNote(
@@ -67,9 +63,8 @@ export async function createNote(
     currentDictionary(context, companyId),
     context.table.batchGet([keys.prospect(companyId, prospectId)]),
   ]);
-  const visible = await visibleIn(context.table, caller, item, arrival.occurredAt);
-  if (visible === undefined) throw notFound("prospect");
-  const { prospect } = visible;
+  const prospect = await visibleIn(context.table, caller, item, arrival.occurredAt);
+  if (prospect === undefined) throw notFound("prospect");
   const counted = changeOfNotes(prospect, Date.parse(note.updatedAt));
   return {
     writes: [counted, ...insertNote(note, prospect.assignedToUserId)],
@@ -112,21 +107,16 @@ export async function deleteNote(context: ApiContext, caller: Caller, id: number
   return { writes: [changeOfNotesOf(prospect, nowMs), ...removeNote(current, prospect, nowMs)], answer: { id } };
 }
 
-interface FoundNote {
-  readonly note: StoredNote;
-  readonly prospect: StoredProspect;
-}
-
-async function findNote(context: ApiContext, caller: Caller, id: number): Promise<FoundNote> {
+async function findNote(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+): Promise<{ note: StoredNote; prospect: StoredProspect }> {
   const { companyId } = caller;
   const locators = await findNoteLocators(context.table, companyId, [id]);
   const { prospectId, createdAt } = locators.get(id) ?? NOWHERE;
-  const found = await findAttached(
-    context,
-    caller,
-    prospectId,
-    attachedKeys.note(companyId, prospectId, createdAt, id),
-  );
+  const key = attachedKeys.note(companyId, prospectId, createdAt, id);
+  const found = await findAttached(context, caller, prospectId, key);
   if (found === undefined) throw notFound("note");
   return { note: StoredNote.parse(found.item), prospect: found.prospect };
 }

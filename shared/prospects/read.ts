@@ -96,43 +96,21 @@ const isOfImport = (importId: string | undefined): importId is string =>
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
   !isOfImport(importId) || (completedImports(table).get(`${companyId}#${importId}`)?.value ?? before) < before;
 
-/** Throws `not_found` if the caller sees no such prospect. */
-export const readVisibleProspect = async (context: ReadContext, caller: Caller, id: number): Promise<StoredProspect> =>
-  (await readVisible(context, caller, id)).prospect;
-
-/** Undefined if the caller sees no such prospect. */
-export const findVisibleProspect = async (
-  context: ReadContext,
-  caller: Caller,
-  id: number,
-): Promise<StoredProspect | undefined> => (await findVisible(context, caller, id))?.prospect;
-
-interface VisibleProspect {
-  readonly prospect: StoredProspect;
-  readonly item: Item;
-}
-
-interface ProspectOfFact {
-  readonly prospect: StoredProspect;
-  /** True if the caller may not see the prospect any more, but could at the time of the fact. */
-  readonly isPast: boolean;
-}
-
 /** Throws `not_found` if the caller does not see the prospect now, and did not see it at `occurredAt`. */
-export async function readProspectOfFact(
+export const readVisibleProspect = async (
   context: ReadContext,
   caller: Caller,
   id: number,
-  occurredAt: string | undefined,
-): Promise<ProspectOfFact> {
-  const { prospect } = await readVisible(context, caller, id, occurredAt);
-  return { prospect, isPast: !isInScope(caller, prospect) };
-}
+  occurredAt?: string,
+): Promise<StoredProspect> => (await readVisible(context, caller, id, occurredAt)).prospect;
 
-/** An undefined `occurredAt` means now. */
-const acceptsFact = (caller: Caller, prospect: StoredProspect, occurredAt: string | undefined): boolean =>
-  isVisible(caller, prospect) ||
-  (prospect.deletedAt === undefined && occurredAt !== undefined && wasAssigned(caller, prospect, occurredAt));
+/** Undefined if the caller does not see the prospect. */
+export const findVisibleProspect = async (
+  { table }: ReadContext,
+  caller: Caller,
+  id: number,
+): Promise<StoredProspect | undefined> =>
+  visibleIn(table, caller, await table.get(keys.prospect(caller.companyId, id)));
 
 /** Set for a change by a device that was offline. */
 export interface Arrival {
@@ -153,19 +131,12 @@ export async function requireBase({ baseVersion }: Arrival, current: Versioned, 
   throw new Outdated(current, await present());
 }
 
-async function readVisible(...asked: Parameters<typeof findVisible>): Promise<VisibleProspect> {
-  const found = await findVisible(...asked);
-  if (found === undefined) throw notFound("prospect");
-  return found;
+async function readVisible({ table }: ReadContext, caller: Caller, id: number, occurredAt?: string) {
+  const item = await table.get(keys.prospect(caller.companyId, id));
+  const prospect = await visibleIn(table, caller, item, occurredAt);
+  if (item === undefined || prospect === undefined) throw notFound("prospect");
+  return { item, prospect };
 }
-
-const findVisible = async (
-  { table }: ReadContext,
-  caller: Caller,
-  id: number,
-  occurredAt?: string,
-): Promise<VisibleProspect | undefined> =>
-  visibleIn(table, caller, await table.get(keys.prospect(caller.companyId, id)), occurredAt);
 
 /** Undefined if the caller does not see the prospect now, and did not see it at `occurredAt`. */
 export async function visibleIn(
@@ -173,11 +144,12 @@ export async function visibleIn(
   caller: Caller,
   item: Item | undefined,
   occurredAt?: string,
-): Promise<VisibleProspect | undefined> {
+): Promise<StoredProspect | undefined> {
   if (item === undefined) return undefined;
   const prospect = storedProspect(item);
-  if (!acceptsFact(caller, prospect, occurredAt)) return undefined;
-  return (await isPublished(table, caller.companyId, prospect.importId)) ? { prospect, item } : undefined;
+  const wasVisible = occurredAt !== undefined && wasAssigned(caller, prospect, occurredAt);
+  if (prospect.deletedAt !== undefined || !(isInScope(caller, prospect) || wasVisible)) return undefined;
+  return (await isPublished(table, caller.companyId, prospect.importId)) ? prospect : undefined;
 }
 
 /** If the client has sent an ETag, the prospect's row is read first, because it alone shows whether the ETag is current. */

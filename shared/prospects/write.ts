@@ -17,7 +17,7 @@ import {
   type Arrival,
   changeOfNotes,
   findVisibleProspect,
-  readProspectOfFact,
+  isInScope,
   readVisibleProspect,
   requireBase,
 } from "#shared/prospects/read.ts";
@@ -105,12 +105,14 @@ export async function updateProspect(
   patch: ProspectPatch,
   arrival: Arrival = {},
 ): Promise<Plan<Prospect>> {
-  const [{ prospect: current, isPast }, dictionary] = await Promise.all([
-    readProspectOfFact(context, caller, id, arrival.occurredAt),
+  const [current, dictionary] = await Promise.all([
+    readVisibleProspect(context, caller, id, arrival.occurredAt),
     currentDictionary(context, caller.companyId),
   ]);
   const origin = { dictionary, source: DEFAULT_SOURCE, occurredAt: arrival.occurredAt };
-  if (isPast) return shown(context, await pastStatus(context, caller, current, patch, origin), dictionary);
+  if (!isInScope(caller, current)) {
+    return shown(context, await pastStatus(context, caller, current, patch, origin), dictionary);
+  }
   await requireBase(arrival, current, () => presentCurrent(context, current, dictionary));
   return shown(context, await change(context, caller, current, { patch }, origin), dictionary);
 }
