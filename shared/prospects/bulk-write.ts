@@ -9,6 +9,7 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Condition, Write } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
 import { conditionHolds } from "#shared/errors.ts";
+import { withPatch } from "#shared/patch.ts";
 import { agendaEntry, agendaRemoval, agendaWrites, readAppointments } from "#shared/prospects/agenda.ts";
 import { replaceNote, replaceProspect } from "#shared/prospects/rows.ts";
 import { BulkFields, type BulkMark, StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
@@ -60,15 +61,9 @@ export async function writeByJob(
 ): Promise<BulkMark> {
   const version = current.version + 1;
   const bulk: BulkMark = { ...job, version, before: commonFields(ownFields(current), after), after };
-  const { deletedAt = current.deletedAt, tagIds = current.tagIds } = after;
-  const { statusId = current.statusId, assignedToUserId = current.assignedToUserId } = after;
-  const { assignedByUserId = current.assignedByUserId } = after;
+  const { deletedAt = current.deletedAt, ...fields } = after;
   const next: StoredProspect = {
-    ...current,
-    statusId,
-    assignedToUserId,
-    assignedByUserId,
-    tagIds,
+    ...withPatch(current, fields),
     deletedAt: deletedAt ?? undefined,
     updatedAt: iso(context.clock.now()),
     updatedBy: caller.userId,
