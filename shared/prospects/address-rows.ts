@@ -4,9 +4,7 @@
  */
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
-import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
-import { blockOf } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import { Address } from "#shared/prospects/address.ts";
 import { addressFrom } from "#shared/prospects/address-input.ts";
@@ -59,8 +57,8 @@ export function packAddresses(
   importId: string,
   createdAt: string,
   addresses: readonly PackedAddress[],
-): (Key & Item)[] {
-  return [...Map.groupBy(addresses, ({ id }) => blockOf(id))].map(([block, own]) => {
+): (keys.Key & Item)[] {
+  return [...Map.groupBy(addresses, ({ id }) => keys.blockOf(id))].map(([block, own]) => {
     const bytes = packed(
       own.map((a): PackedAddressFields => [a.id, a.prospectId, a.address1, a.address2, a.city, a.state, a.zip]),
     );

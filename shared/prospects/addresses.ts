@@ -9,7 +9,6 @@ import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent, all, equals, present, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { blockOf } from "#shared/db/keys.ts";
 import { optimistic, type Plan } from "#shared/db/plan.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
@@ -75,7 +74,7 @@ export async function findAddress(
   companyId: number,
   id: number,
 ): Promise<StoredAddress | undefined> {
-  const items = await table.batchGet([keys.address(companyId, id), keys.addressPack(companyId, blockOf(id))]);
+  const items = await table.batchGet([keys.address(companyId, id), keys.addressPack(companyId, keys.blockOf(id))]);
   const own = items.find((item) => !isPack(item));
   if (own !== undefined) return StoredAddress.parse(own);
   const [pack] = items;

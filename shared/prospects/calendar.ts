@@ -5,7 +5,6 @@ import { DAY_MS, iso } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import * as keys from "#shared/db/keys.ts";
-import { padded } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { explain } from "#shared/documentation.ts";
 import { invalid } from "#shared/errors.ts";
@@ -163,7 +162,7 @@ export async function* calendarRows(
   const first = iso(at);
   const month = first.slice(0, "YYYY-MM".length);
   const end = monthOf(to) === monthOf(at) ? iso(to) : `${month}~`;
-  const range = attachedKeys.calendar(companyId, month, id === 0 ? first : `${first}#${padded(id)}!`, end);
+  const range = attachedKeys.calendar(companyId, month, id === 0 ? first : `${first}#${keys.padded(id)}!`, end);
   for await (const item of table.query({ ...range, limit })) {
     yield StoredAppointment.parse({ ...item, type: "appointment" });
   }

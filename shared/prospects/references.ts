@@ -3,8 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import type { ApiContext } from "#shared/context.ts";
-import type { Write } from "#shared/db/expression.ts";
-import { equals, missing } from "#shared/db/expression.ts";
+import { equals, missing, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { badReference } from "#shared/errors.ts";
 import type { Address } from "#shared/prospects/address.ts";
@@ -37,18 +36,15 @@ export function requireUser(
   return user;
 }
 
-interface Referenced {
-  readonly dictionary: Dictionary;
-  /** The checks fail if the status or a user has changed since the dictionary was read. */
-  readonly checks: readonly Write[];
-}
-
-/** An assignee who is the caller needs no check, because the authorizer has checked the caller at most a minute ago. */
+/**
+ * The checks fail if the status or a user has changed since the dictionary was read. An assignee who is the caller needs no check, because
+ * the authorizer has checked the caller at most a minute ago.
+ */
 export async function requireReferences(
   context: ApiContext & { readonly dictionary?: Dictionary },
   { companyId, userId }: Caller,
   { currentStatusId, assignedToUserId }: Pick<NewProspect, "currentStatusId" | "assignedToUserId">,
-): Promise<Referenced> {
+): Promise<{ dictionary: Dictionary; checks: Write[] }> {
   const names = ({ statuses, users }: Dictionary): boolean =>
     (currentStatusId == null || statuses.get(currentStatusId)?.isActive === true) &&
     (assignedToUserId == null || users.get(assignedToUserId)?.isActive === true);

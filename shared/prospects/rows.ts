@@ -13,7 +13,6 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Condition, Item, Write } from "#shared/db/expression.ts";
 import { absent, all, any, below, equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { blockOf, type Key } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { ApiError } from "#shared/errors.ts";
@@ -131,12 +130,12 @@ const keyOfNote = ({ companyId, prospectId, createdAt, id }: StoredNote) =>
 const Locator = z.object({ type: z.literal("locator"), prospectId: Id });
 
 /** Fails if the id is in use, so the other writes of the transaction need no condition. */
-export const locatorWrite = (key: Key, prospectId: number): Write => ({
+export const locatorWrite = (key: keys.Key, prospectId: number): Write => ({
   put: { ...key, type: "locator", prospectId },
   when: absent,
 });
 
-export async function findLocator(table: Reads, key: Key): Promise<number | undefined> {
+export async function findLocator(table: Reads, key: keys.Key): Promise<number | undefined> {
   const found = await table.get(key);
   return found === undefined ? undefined : Locator.parse(found).prospectId;
 }
@@ -156,8 +155,8 @@ export const packNoteLocators = (
   companyId: number,
   createdAt: string,
   notes: readonly { id: number; prospectId: number }[],
-): (Key & Item)[] =>
-  [...Map.groupBy(notes, ({ id }) => blockOf(id))].map(([block, own]) => {
+): (keys.Key & Item)[] =>
+  [...Map.groupBy(notes, ({ id }) => keys.blockOf(id))].map(([block, own]) => {
     const bytes = packed(own.map(({ id, prospectId }): z.infer<typeof PackedLocator> => [id, prospectId]));
     return { ...attachedKeys.noteLocators(companyId, block), type: "noteLocators", createdAt, bytes };
   });
@@ -168,7 +167,7 @@ export async function findNoteLocators(
   companyId: number,
   ids: readonly number[],
 ): Promise<Map<number, NoteLocator>> {
-  const blocks = [...new Set(ids.map(blockOf))];
+  const blocks = [...new Set(ids.map(keys.blockOf))];
   const items = await table.batchGet([
     ...[...new Set(ids)].map((id) => attachedKeys.noteLocator(companyId, id)),
     ...blocks.map((block) => attachedKeys.noteLocators(companyId, block)),
@@ -196,7 +195,7 @@ export async function findAttached(
   { table }: ReadContext,
   caller: Caller,
   prospectId: number,
-  key: Key,
+  key: keys.Key,
 ): Promise<{ prospect: StoredProspect; item: Item } | undefined> {
   const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), key]);
   const item = items.find(({ type }) => type !== "prospect");

@@ -6,7 +6,6 @@ import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { blockOf } from "#shared/db/keys.ts";
 import type { Consistency, QuerySpec, Reads } from "#shared/db/reads.ts";
 import { pageProspect, StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
@@ -68,7 +67,7 @@ export function exportRows(
   return async (batch) => {
     const found: Rows = new Map();
     const ids = batch.map(({ id }) => id);
-    const blocks = await mapConcurrently([...Map.groupBy(ids, blockOf)], PARALLEL, ([block, own]) =>
+    const blocks = await mapConcurrently([...Map.groupBy(ids, keys.blockOf)], PARALLEL, ([block, own]) =>
       rowsOf(block, own),
     );
     for (const rows of blocks.flat()) for (const [id, row] of rows) found.set(id, row);

@@ -2,7 +2,6 @@
 import type { NoteRef, Records, SomeRecords } from "#shared/company-index/record.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
-import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
@@ -54,4 +53,6 @@ const recordsIn = (items: readonly Item[]): SomeRecords => ({
 });
 
 /** DynamoDB rejects a batch with equal keys. */
-const distinct = (all: readonly Key[]): Key[] => [...new Map(all.map((key) => [`${key.pk}|${key.sk}`, key])).values()];
+const distinct = (all: readonly keys.Key[]): keys.Key[] => [
+  ...new Map(all.map((key) => [`${key.pk}|${key.sk}`, key])).values(),
+];

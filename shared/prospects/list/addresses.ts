@@ -4,7 +4,6 @@ import { assigneesOf } from "#shared/company-index/search/match.ts";
 import type { ReadContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
 import type { Address } from "#shared/prospects/address.ts";
@@ -36,10 +35,10 @@ export async function listAddresses(
 ): Promise<AddressPage> {
   const { table } = context;
   const { companyId } = caller;
-  const first = Math.floor((after + 1) / IDS_PER_PARTITION);
+  const first = Math.floor((after + 1) / keys.IDS_PER_PARTITION);
   const blocks = (await publishedBlocks(table, keys.addressRanges(companyId))).filter((block) => block >= first);
   const isRestricted = visibleAssignee(caller) !== undefined;
-  const allowed = isRestricted ? limits.addressesLookedThrough / IDS_PER_PARTITION : blocks.length;
+  const allowed = isRestricted ? limits.addressesLookedThrough / keys.IDS_PER_PARTITION : blocks.length;
   const addresses: StoredAddress[] = [];
   let [next, atOnce] = [0, BLOCKS_AT_ONCE];
   while (next < Math.min(blocks.length, allowed) && addresses.length < limit) {
@@ -58,7 +57,7 @@ export async function listAddresses(
 }
 
 const lastOf = (block: number | undefined): number | undefined =>
-  block === undefined ? undefined : (block + 1) * IDS_PER_PARTITION - 1;
+  block === undefined ? undefined : (block + 1) * keys.IDS_PER_PARTITION - 1;
 
 /** The index has the assignees of holders. A holder that the index lacks is deleted or being written, so its row is read. */
 async function visibleOf(

@@ -5,7 +5,6 @@ import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts"
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { blockOf } from "#shared/db/keys.ts";
 import type { Consistency, Reads } from "#shared/db/reads.ts";
 import { TableBusy } from "#shared/errors.ts";
 import { type ListedRow, pageProspect } from "#shared/prospects/stored.ts";
@@ -109,7 +108,7 @@ async function readRows(
 ): Promise<void> {
   const single: number[] = [];
   const reads: Promise<void>[] = [];
-  for (const ids of Map.groupBy(wanted, blockOf).values()) {
+  for (const ids of Map.groupBy(wanted, keys.blockOf).values()) {
     const [first, last] = [Math.min(...ids), Math.max(...ids)];
     if (halfUnits(last - first + 1) + WORTH_A_REQUEST > ids.length) single.push(...ids);
     else reads.push(readSpan(table, keys.prospectSpan(companyId, first, last), keep, consistency));
