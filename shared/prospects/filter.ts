@@ -32,7 +32,7 @@ export const Search = z.pipe(
       wordsIn(query)
         .map((word) => searchable(word, limits.search))
         .filter((word) => word !== "")
-        .map((word) => ({ text: word, digits: numbersIn(word) })),
+        .map((word) => ({ text: word, digits: phonesIn(word) })),
     ),
   ),
 );
@@ -42,7 +42,7 @@ export type Search = z.output<typeof Search>;
 const COUNTRY_CODE = 3;
 
 /** A word without letters is also searched in phone numbers, and an international number also without its country code. */
-function numbersIn(word: string): string[] {
+function phonesIn(word: string): string[] {
   const digits = digitsOf(word);
   if (digits === "" || /\p{L}/u.test(word)) return [];
   if (!/^\+[\d()./-]+$/.test(word)) return [digits];
@@ -52,14 +52,19 @@ function numbersIn(word: string): string[] {
 
 export const FilterText = z.string().check(z.maxLength(limits.queryParameter));
 
+/** `read` converts the text of a parameter, and `schema` validates the result. */
+const readAs = <Value, Output>(read: (text: string) => Value, schema: z.ZodMiniType<Output, Awaited<Value>>) =>
+  z.pipe(z.pipe(FilterText, z.transform(read)), schema);
+
 /** A list without values does not filter. */
 const valuesIn = (form: (value: string) => string) =>
   z.pipe(
     FilterText,
-    z.transform((list) => {
-      const values = commaList(list).map(form);
-      return values.filter((value) => value !== "");
-    }),
+    z.transform((list) =>
+      commaList(list)
+        .map(form)
+        .filter((value) => value !== ""),
+    ),
   );
 
 const Names = valuesIn(folded);
@@ -67,16 +72,12 @@ const Names = valuesIn(folded);
 const SourceIds = valuesIn(trimmed);
 
 /** Ids of users, or `unassigned`, separated by commas. An unknown id matches no prospect. */
-export const Assignees = z.pipe(
-  z.pipe(
-    FilterText,
-    z.transform((value) =>
-      value
-        .split(",")
-        .map((token) => token.trim().toLowerCase())
-        .filter((token) => token !== ""),
-    ),
-  ),
+export const Assignees = readAs(
+  (list) =>
+    list
+      .split(",")
+      .map((token) => token.trim().toLowerCase())
+      .filter((token) => token !== ""),
   z.array(
     z.union([z.literal("unassigned"), z.pipe(z.string().check(z.regex(/^[0-9]+$/)), z.transform(Number))], {
       error: "must hold user ids or `unassigned`",
@@ -84,14 +85,8 @@ export const Assignees = z.pipe(
   ),
 );
 
-export const TimeParameter = z.pipe(
-  // The plus sign of a time offset arrives as a space if it is not percent-encoded.
-  z.pipe(
-    FilterText,
-    z.transform((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+")),
-  ),
-  IsoTime,
-);
+/** The plus sign of a time offset arrives as a space if it is not percent-encoded. */
+export const TimeParameter = readAs((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+"), IsoTime);
 
 /** Makes milliseconds since 1970. A UTC day becomes its first or its last millisecond. */
 export const dateBound = (edge: DayEdge) =>
@@ -100,22 +95,22 @@ export const dateBound = (edge: DayEdge) =>
     z.transform((value) => instantOf(value, edge)),
   );
 
-const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
-const degreesIn = (value: string): number[] =>
-  value.split(",").map((part) => (decimal.test(part.trim()) ? Number(part) : Number.NaN));
+export const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const numberIn = (text: string): number => (decimal.test(text.trim()) ? Number(text) : Number.NaN);
+const numbersIn = (list: string): number[] => list.split(",").map(numberIn);
 
 const [Lat, Lng] = [coordinate(90), coordinate(180)];
 
 /** `minLng,minLat,maxLng,maxLat`. If minLng is greater than maxLng, the box crosses the 180th meridian. */
-const Bbox = z.pipe(
-  z.pipe(FilterText, z.transform(degreesIn)),
+const Bbox = readAs(
+  numbersIn,
   z
     .tuple([Lng, Lat, Lng, Lat], { error: "must be four numbers: minLng,minLat,maxLng,maxLat" })
     .check(z.refine(([, minLat, , maxLat]) => minLat <= maxLat, { error: "minLat must not exceed maxLat" })),
 );
 
-const Near = z.pipe(
-  z.pipe(FilterText, z.transform(degreesIn)),
+const Near = readAs(
+  numbersIn,
   z.pipe(
     z.tuple([Lat, Lng], { error: "must be two numbers: lat,lng" }),
     z.transform(([lat, lng]) => ({ lat, lng })),
@@ -125,13 +120,7 @@ const Near = z.pipe(
 export const Meters = z
   .number({ error: `must be a number of metres from 0 to ${Math.floor(FARTHEST_METERS)}` })
   .check(z.minimum(0), z.maximum(FARTHEST_METERS));
-const MetersText = z.pipe(
-  z.pipe(
-    FilterText,
-    z.transform((value) => (decimal.test(value.trim()) ? Number(value) : Number.NaN)),
-  ),
-  Meters,
-);
+const MetersText = readAs(numberIn, Meters);
 
 const TerritoryIdText = z.pipe(
   FilterText.check(z.regex(/^\s*[0-9]{1,15}\s*$/, { error: "must be the id of a territory" })),

@@ -1,5 +1,6 @@
 /** Converts the cells of an imported row to a draft of a prospect with its note, or to a message about its faults. */
 import * as z from "zod/mini";
+import { at } from "#shared/at.ts";
 import { isBlank } from "#shared/blank.ts";
 import { folded } from "#shared/caseless.ts";
 import { readJson } from "#shared/json.ts";
@@ -8,6 +9,7 @@ import { AddressPatch, NewAddress } from "#shared/prospects/address-input.ts";
 import { addressColumns, type Column, knownColumns, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
 import { type Cell, cellsOf, type Header, isTooLong } from "#shared/prospects/csv/header.ts";
 import { CustomFields } from "#shared/prospects/custom-fields.ts";
+import { decimal } from "#shared/prospects/filter.ts";
 import { DisplayValue } from "#shared/reference/schema.ts";
 import { degrees, Email, Id, text } from "#shared/schema.ts";
 
@@ -204,16 +206,12 @@ function shownFault(fault: CellFault): string {
 
 /** Names all faults first, and then adds each value for which the message has room. */
 function faultIn(faults: readonly CellFault[]): Fault {
-  const distinct = new Map<string, CellFault>();
-  for (const fault of faults) {
-    const text = textOfFault(fault);
-    if (!distinct.has(text)) distinct.set(text, fault);
-  }
-  const plain = joined([...distinct.keys()]);
-  let texts = [...distinct.keys()];
+  const distinct = [...Map.groupBy(faults, textOfFault)];
+  let texts = distinct.map(([text]) => text);
+  const plain = joined(texts);
   if (texts.join("; ") !== plain) return { fault: plain, plain };
-  for (const [i, fault] of [...distinct.values()].entries()) {
-    const longer = texts.with(i, shownFault(fault));
+  for (const [i, [, same]] of distinct.entries()) {
+    const longer = texts.with(i, shownFault(at(same, 0)));
     if (Buffer.byteLength(longer.join("; ")) <= limits.rowFault) texts = longer;
   }
   return { fault: texts.join("; "), plain };
@@ -221,7 +219,7 @@ function faultIn(faults: readonly CellFault[]): Fault {
 
 /** Joins the faults to at most `limits.rowFault` characters. The text ends with the number of faults left out. */
 function joined(faults: readonly string[]): string {
-  const [first = "", ...more] = new Set(faults);
+  const [first = "", ...more] = faults;
   let text = first;
   for (const [i, fault] of more.entries()) {
     const left = more.length - i - 1;
@@ -270,8 +268,6 @@ function phoneOf(column: "phone" | "secondaryPhoneNumber", cell: Cell, report: R
   }
   return phone || null;
 }
-
-const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 function degreesOf(column: Column, given: string, report: Report): number | null {
   if (given === "") return null;
