@@ -54,19 +54,12 @@ export async function verifyIndex(
   return { prospects, notes, segments, parts, unflushed, faults: [...inspection.faults, ...faults], unexamined };
 }
 
-interface FirstComparison {
-  readonly inspection: Inspection;
-  readonly mismatches: Mismatches;
-  readonly prospects: number;
-  readonly notes: number;
-}
-
 async function compareAll(
   table: Table,
   records: Records,
   companyId: number,
   progress: (prospects: number) => void,
-): Promise<FirstComparison> {
+): Promise<{ inspection: Inspection; mismatches: Mismatches; prospects: number; notes: number }> {
   const index = new IndexedRecords();
   const inspection = await inspectIndex(table, companyId, index);
   index.dropNotesWithoutProspect();
@@ -97,20 +90,16 @@ function removeIfEqual(seen: Map<number, Fingerprint>, key: number, expected: Fi
   return isEqual;
 }
 
-interface NextComparison {
-  readonly inspection: Inspection;
-  /** Records that still differ, or that were written during the comparison. */
-  readonly mismatches: Mismatches;
-  readonly faults: string[];
-}
-
-/** Reads the rows before and after the index. If a row is equal in both reads, the index must be equal too. */
+/**
+ * Reads the rows before and after the index. If a row is equal in both reads, the index must be equal too. The new `mismatches` are the
+ * records that still differ, or that were written during the comparison.
+ */
 async function compareAgain(
   table: Table,
   records: Records,
   companyId: number,
   mismatches: Mismatches,
-): Promise<NextComparison> {
+): Promise<{ inspection: Inspection; mismatches: Mismatches; faults: string[] }> {
   const prospectIds = [...new Set(mismatches.values())];
   const noteRefs = [...mismatches].flatMap(([key, prospectId]) => (key < 0 ? [{ prospectId, noteId: -key }] : []));
   const read = async () => rowsIn(await records.readSome(companyId, prospectIds, noteRefs));
