@@ -2,7 +2,6 @@
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { assigneesOf } from "#shared/company-index/search/match.ts";
 import type { ReadContext } from "#shared/context.ts";
-import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import * as limits from "#shared/limits.ts";
@@ -84,16 +83,9 @@ async function visibleOf(
 
 /** If an address is in the packed row and in a row of its own, the latter is newer. */
 async function readBlock(table: Reads, companyId: number, block: number): Promise<StoredAddress[]> {
-  const addresses = new Map<number, StoredAddress>();
-  const packs: Item[] = [];
-  for await (const item of table.query(keys.addressBlock(companyId, block))) {
-    if (isPack(item)) packs.push(item);
-    else keepFirst(addresses, StoredAddress.parse(item));
-  }
-  for (const pack of packs) for (const address of unpackAddresses(pack).addresses) keepFirst(addresses, address);
+  const items = await Array.fromAsync(table.query(keys.addressBlock(companyId, block)));
+  const packed = items.filter(isPack).flatMap((pack) => unpackAddresses(pack).addresses);
+  const own = items.filter((item) => !isPack(item)).map((item) => StoredAddress.parse(item));
+  const addresses = new Map([...packed, ...own].map((address) => [address.id, address]));
   return [...addresses.values()].sort((a, b) => a.id - b.id);
-}
-
-function keepFirst(addresses: Map<number, StoredAddress>, address: StoredAddress): void {
-  if (!addresses.has(address.id)) addresses.set(address.id, address);
 }

@@ -107,11 +107,14 @@ async function readRows(
   consistency: Consistency = "eventual",
 ): Promise<void> {
   const single: number[] = [];
-  const reads: Promise<void>[] = [];
+  const reads: Promise<unknown>[] = [];
   for (const ids of Map.groupBy(wanted, keys.blockOf).values()) {
     const [first, last] = [Math.min(...ids), Math.max(...ids)];
     if (halfUnits(last - first + 1) + WORTH_A_REQUEST > ids.length) single.push(...ids);
-    else reads.push(readSpan(table, keys.prospectSpan(companyId, first, last), keep, consistency));
+    else {
+      const span = { ...keys.prospectSpan(companyId, first, last), ...read, consistency };
+      reads.push(Array.fromAsync(table.query(span), keep));
+    }
   }
   const batch = table.batchGet(
     single.map((id) => keys.prospect(companyId, id)),
@@ -122,15 +125,6 @@ async function readRows(
 }
 
 const halfUnits = (prospects: number): number => Math.ceil((prospects * BYTES_PER_PROSPECT) / BYTES_PER_HALF_UNIT);
-
-async function readSpan(
-  table: Reads,
-  span: ReturnType<typeof keys.prospectSpan>,
-  keep: (item: Item) => void,
-  consistency: Consistency,
-): Promise<void> {
-  for await (const item of table.query({ ...span, ...read, consistency })) keep(item);
-}
 
 /** Maximum memory for the prospects of one company, enough for about 1 000 prospects. */
 export const COMPANY_BYTES = 2 * 1024 * 1024;
