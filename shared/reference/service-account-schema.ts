@@ -15,22 +15,16 @@ export const ServiceAccount = named(
   "A program that uses the API. It is a user who cannot sign in, and its keys are its tokens.",
 );
 
+const given = { name: requiredText(limits.name), role: Role, permissions: Permissions };
+
 export const NewServiceAccount = named(
   "NewServiceAccount",
-  z.object({ name: requiredText(limits.name), role: Role, permissions: z._default(Permissions, []) }),
+  z.object({ ...given, permissions: z._default(Permissions, []) }),
   "A new service account.",
 );
 export type NewServiceAccount = z.output<typeof NewServiceAccount>;
 
-export const ServiceAccountPatch = named(
-  "ServiceAccountPatch",
-  z.object({
-    name: z.optional(requiredText(limits.name)),
-    role: z.optional(Role),
-    permissions: z.optional(Permissions),
-  }),
-  "Only sent fields change.",
-);
+export const ServiceAccountPatch = named("ServiceAccountPatch", z.partial(z.object(given)), "Only sent fields change.");
 export type ServiceAccountPatch = z.output<typeof ServiceAccountPatch>;
 
 const shown = {

@@ -47,16 +47,16 @@ const Subject = z
   .string()
   .check(z.minLength(1), z.maxLength(limits.subject), z.regex(/^[\x20-\x7e]*$/, "must be printable ASCII"));
 
+const given = {
+  firstName: label(limits.name),
+  lastName: requiredText(limits.name),
+  role: Role,
+  permissions: Permissions,
+};
+
 export const NewUser = named(
   "NewUser",
-  z.object({
-    email: Email,
-    firstName: label(limits.name),
-    lastName: requiredText(limits.name),
-    role: Role,
-    permissions: z._default(Permissions, []),
-    sub: z.optional(Subject),
-  }),
+  z.object({ email: Email, ...given, permissions: z._default(Permissions, []), sub: z.optional(Subject) }),
   "A new user. `sub` is the subject in the user's access tokens. Send it only to a deployment with an external issuer, because a deployment with its own user pool assigns subjects itself.",
 );
 export type NewUser = z.output<typeof NewUser>;
@@ -67,13 +67,7 @@ export type NewUser = z.output<typeof NewUser>;
 
 export const UserPatch = named(
   "UserPatch",
-  z.object({
-    firstName: z.optional(label(limits.name)),
-    lastName: z.optional(requiredText(limits.name)),
-    role: z.optional(Role),
-    permissions: z.optional(Permissions),
-    isActive: z.optional(z.boolean()),
-  }),
+  z.partial(z.object({ ...given, isActive: z.boolean() })),
   "Only sent fields change. An e-mail address cannot be changed.",
 );
 export type UserPatch = z.output<typeof UserPatch>;
