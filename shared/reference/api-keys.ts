@@ -36,14 +36,9 @@ export async function listKeys(context: ReadContext, companyId: number, id: numb
 /** The fields by which a caller becomes responsible for a key. */
 type Sponsored = Pick<StoredKey, "createdBy" | "sponsors" | "creatorRights" | "orphanedAt">;
 
-interface Opened {
-  readonly ring: StoredKeyRing;
-  /** The keys that have not ended. */
-  readonly live: readonly StoredKey[];
-  readonly nowMs: number;
-}
+type Opened = Awaited<ReturnType<typeof open>>;
 
-async function open(context: ApiContext, caller: Caller, id: number): Promise<Opened> {
+async function open(context: ApiContext, caller: Caller, id: number) {
   const ring = await readRing(context, await getAccount(context, caller.companyId, id));
   // The account was deleted between the two reads.
   if (!ring.rights.isActive) throw notFound("service account");
