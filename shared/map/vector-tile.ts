@@ -64,25 +64,12 @@ export class Layer {
 
   #add(type: Feature["type"], geometry: number[], attributes: Attributes, id: number | undefined): void {
     const tags: number[] = [];
-    for (const [key, value] of Object.entries(attributes)) tags.push(this.#keyOf(key), this.#valueOf(value));
+    for (const [key, value] of Object.entries(attributes)) {
+      tags.push(indexIn(this.#keys, key, () => this.#bytes.writeStringField(LAYER.key, key)));
+      tags.push(indexIn(this.#values, value, () => this.#bytes.writeMessage(LAYER.value, writeValue, value)));
+    }
     this.#bytes.writeMessage(LAYER.feature, writeFeature, { id, type, geometry, tags });
     this.#features++;
-  }
-
-  #keyOf(key: string): number {
-    const known = this.#keys.get(key);
-    if (known !== undefined) return known;
-    this.#bytes.writeStringField(LAYER.key, key);
-    this.#keys.set(key, this.#keys.size);
-    return this.#keys.size - 1;
-  }
-
-  #valueOf(value: AttributeValue): number {
-    const known = this.#values.get(value);
-    if (known !== undefined) return known;
-    this.#bytes.writeMessage(LAYER.value, writeValue, value);
-    this.#values.set(value, this.#values.size);
-    return this.#values.size - 1;
   }
 
   get isEmpty(): boolean {
@@ -93,6 +80,14 @@ export class Layer {
   finish(): Uint8Array {
     return this.#bytes.finish();
   }
+}
+
+/** Returns the index of a name or value of the layer. Calls `write` if the layer does not contain it yet. */
+function indexIn<T>(known: Map<T, number>, value: T, write: () => void): number {
+  const index = known.get(value) ?? known.size;
+  if (index === known.size) write();
+  known.set(value, index);
+  return index;
 }
 
 /** Returns the layer `meta` with one feature. The specification requires a geometry for each feature, but this position has no meaning. */
