@@ -2,14 +2,11 @@
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import { refusingMethods } from "#shared/http/endpoint.ts";
+import { oncePerInstance } from "#shared/instance.ts";
 
 /** The methods of each path, which are in methods.json. The build writes this file into the function's folder. */
 const Methods = z.record(z.string(), z.array(z.string()));
-const methods = new URL("methods.json", import.meta.url);
+const file = new URL("methods.json", import.meta.url);
+const methods = /* @__PURE__ */ oncePerInstance(() => Methods.parse(JSON.parse(readFileSync(file, "utf8"))));
 
-let read: z.infer<typeof Methods> | undefined;
-
-export const handler = refusingMethods((path) => {
-  read ??= Methods.parse(JSON.parse(readFileSync(methods, "utf8")));
-  return read[path] ?? [];
-});
+export const handler = refusingMethods((path) => methods()[path] ?? []);

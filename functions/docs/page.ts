@@ -2,16 +2,15 @@
 import { readFileSync } from "node:fs";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import * as z from "zod/mini";
+import { oncePerInstance } from "#shared/instance.ts";
 
 /** The content of page.json. The build writes this file into the function's folder. */
 const Page = z.object({ html: z.string(), contentSecurityPolicy: z.string() });
-const page = new URL("page.json", import.meta.url);
-
-let read: z.infer<typeof Page> | undefined;
+const file = new URL("page.json", import.meta.url);
+const page = /* @__PURE__ */ oncePerInstance(() => Page.parse(JSON.parse(readFileSync(file, "utf8"))));
 
 async function serve({ requestContext }: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
-  read ??= Page.parse(JSON.parse(readFileSync(page, "utf8")));
-  const { html, contentSecurityPolicy } = read;
+  const { html, contentSecurityPolicy } = page();
   return {
     statusCode: 200,
     headers: {
