@@ -1,8 +1,7 @@
 /** POST /api/prospects/search: lists prospects like GET /api/prospects, but takes the filters from the request body. */
 import { jsonBody } from "#shared/http/request-body.ts";
 import { streamEndpoint } from "#shared/http/streaming.ts";
-import { listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
-import { SearchBody } from "#shared/prospects/list/search.ts";
+import { listProspects, ProspectPage, SearchBody } from "#shared/prospects/list/list.ts";
 
 export const handler = streamEndpoint(
   {

@@ -11,7 +11,7 @@ import { metersBetween } from "#shared/geometry/distance.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
 import * as limits from "#shared/limits.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
-import { filterParameters, filterTexts, withNear } from "#shared/prospects/filter.ts";
+import { filterObject, filterParameters, filterTexts, Meters, withNear } from "#shared/prospects/filter.ts";
 import { findFiltered, type ShapedFilter } from "#shared/prospects/find.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
 import { pageRows } from "#shared/prospects/list/page-rows.ts";
@@ -19,7 +19,8 @@ import { presentProspect } from "#shared/prospects/present.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import type { ListedRow, StoredAppointment } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
-import { named, PageSize, PositiveInteger } from "#shared/schema.ts";
+import { RingInput } from "#shared/reference/polygon.ts";
+import { Id, named, PageSize, PositiveInteger } from "#shared/schema.ts";
 
 export const ListQuery = z
   .object({
@@ -35,6 +36,62 @@ export type ListQuery = z.output<typeof ListQuery>;
     ...filterTexts(),
     page: { description: "From 1. A page past the end is empty.", example: 1 },
     pageSize: pageSizeText(" The answer names the size used."),
+  },
+}));
+
+/** The body of POST /api/prospects/search has the same filters, some of them as numbers instead of texts. */
+const SearchFilter = named(
+  "SearchFilter",
+  filterObject({
+    ...filterParameters,
+    territoryId: z.optional(Id),
+    maxMeters: z.optional(Meters),
+    polygon: z.optional(RingInput),
+  }).check(withNear()),
+  "The filters of a list, and a polygon.",
+);
+
+export const SearchBody = named(
+  "ProspectSearch",
+  z.object({
+    filter: z._default(z.optional(SearchFilter), {}),
+    page: z._default(z.int().check(z.minimum(1)), 1),
+    pageSize: z._default(
+      z.pipe(
+        z.int().check(z.minimum(1)),
+        z.transform((size) => Math.min(size, limits.pageSizeMax)),
+      ),
+      limits.pageSizeDefault,
+    ),
+  }),
+  "A search for prospects.",
+);
+
+/* @__PURE__ */ explain([SearchFilter], () => ({
+  fields: {
+    ...filterTexts(),
+    territoryId: "Id of a territory, as a number. The rules are those of the list.",
+    maxMeters: "The largest distance from `near` in metres, as a number. Needs `near`.",
+    polygon: `A ring of ${limits.polygonPointsMin} to ${limits.polygonPointsMax} points \`[lng, lat]\`. Matches prospects inside it by the even-odd rule, those on its boundary included. It may be closed or open. An edge whose longitudes differ by more than 180 and less than 360 degrees crosses the 180th meridian, unless the ring encloses a pole.`,
+  },
+}));
+/* @__PURE__ */ explain([SearchBody], () => ({
+  fields: {
+    filter: "The filters. Without them, the search finds all prospects that the caller may see.",
+    page: "From 1. A page past the end is empty.",
+    pageSize: `A larger value counts as ${limits.pageSizeMax}. The answer names the size used.`,
+  },
+  example: {
+    filter: {
+      status: "New",
+      polygon: [
+        [-105.1, 39.6],
+        [-104.8, 39.6],
+        [-104.8, 39.9],
+      ],
+    },
+    page: 1,
+    pageSize: 50,
   },
 }));
 
