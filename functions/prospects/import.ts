@@ -5,7 +5,7 @@ import { UploadedFile, uploadedFile } from "#shared/http/request-body.ts";
 import { importFile, UNKNOWN_OUTCOME } from "#shared/jobs/import/import.ts";
 import { FileQuery, FileResult } from "#shared/jobs/import/schema.ts";
 import * as limits from "#shared/limits.ts";
-import { mobileHeaders, synonyms } from "#shared/prospects/csv/synonyms.ts";
+import { mobileHeaders, synonyms } from "#shared/prospects/csv/header.ts";
 
 const objects = openObjects();
 

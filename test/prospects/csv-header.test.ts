@@ -7,8 +7,14 @@ import { columnsOf } from "#shared/jobs/import/check.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";
 import { encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile, importColumns } from "#shared/prospects/csv/format.ts";
-import { type Mapping, MappingText, readHeader } from "#shared/prospects/csv/header.ts";
-import { mobileHeaders, synonymOf, synonyms } from "#shared/prospects/csv/synonyms.ts";
+import {
+  type Mapping,
+  MappingText,
+  mobileHeaders,
+  readHeader,
+  synonymOf,
+  synonyms,
+} from "#shared/prospects/csv/header.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { sized } from "../harness/tier.ts";
