@@ -22,11 +22,6 @@ export interface AgendaEntry {
   readonly isScheduled: boolean;
 }
 
-interface Agenda {
-  readonly prospectId: number;
-  readonly entries: readonly AgendaEntry[];
-}
-
 interface Placed {
   readonly id: number;
   readonly prospectId: number;
@@ -34,7 +29,7 @@ interface Placed {
 
 const Stored = z.object({ prospectId: Id, bytes: z.instanceof(Uint8Array) });
 
-export function agendaOf(item: Item): Agenda {
+export function agendaOf(item: Item): { prospectId: number; entries: AgendaEntry[] } {
   const { prospectId, bytes } = Stored.parse(item);
   const from = new ByteReader(bytes);
   const entries: AgendaEntry[] = [];

@@ -11,19 +11,15 @@ import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { callerUnchanged } from "#shared/reference/user.ts";
 
-export interface CheckedCaller {
-  /** Empty if `others` already writes or checks the same row. */
-  readonly checks: readonly Write[];
-  /** Undefined for a person. */
-  readonly key: StoredKey | undefined;
-}
-
-/** Call it after the reads for the other writes of the transaction. Throws `permission_denied` if the key has lost rights. */
+/**
+ * Call it after the reads for the other writes of the transaction. Throws `permission_denied` if the key has lost rights. There are no
+ * `checks` if `others` already writes or checks the same row, and no `key` for a person.
+ */
 export async function checkedCaller(
   context: ReadContext,
   caller: Caller,
   others: readonly Write[] = [],
-): Promise<CheckedCaller> {
+): Promise<{ checks: Write[]; key: StoredKey | undefined }> {
   const used = caller.key && (await keyInUse(context, caller, caller.key.id));
   const check: Write =
     used === undefined ? callerUnchanged(caller) : { check: keys.keyRing(used.ring.id), when: isUnchanged(used.ring) };

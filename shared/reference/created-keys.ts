@@ -18,15 +18,9 @@ export const losesRights = (before: StoredUser, after: StoredUser): boolean =>
 const isDegraded = (before: StoredUser, after: StoredUser): boolean =>
   (before.isActive && !after.isActive) || isBelow(after.role, before.role);
 
-interface CreatorWrites {
-  readonly writes: readonly Write[];
-  /** The changed form of the ring `exceptFor`, which the caller must write. */
-  readonly own?: StoredKeyRing | undefined;
-}
-
 /**
  * Every key ring without keys of the user gets a check that no key was added meanwhile. The transaction must also fail if the dictionary
- * has changed, because a new account has a new ring.
+ * has changed, because a new account has a new ring. `own` is the changed form of the ring `exceptFor`, which the caller must write.
  */
 export async function creatorWrites(
   { table }: Pick<ReadContext, "table">,
@@ -34,7 +28,7 @@ export async function creatorWrites(
   before: StoredUser,
   after: StoredUser,
   exceptFor?: Pick<StoredKeyRing, "id">,
-): Promise<CreatorWrites> {
+): Promise<{ writes: Write[]; own?: StoredKeyRing | undefined }> {
   if (!losesRights(before, after)) return { writes: [] };
   const accounts = [...users.values()].filter(({ isService, isActive }) => isService && isActive);
   const rows = await table.batchGet(accounts.map(({ sub }) => keys.keyRing(sub)));

@@ -8,7 +8,7 @@ import * as limits from "#shared/limits.ts";
 import type { NewAddress } from "#shared/prospects/address-input.ts";
 import type { FilledCells } from "#shared/prospects/csv/draft.ts";
 import { addressColumns } from "#shared/prospects/csv/format.ts";
-import type { Field } from "#shared/prospects/csv/synonyms.ts";
+import type { Field } from "#shared/prospects/csv/header.ts";
 import type { ProspectPatch } from "#shared/prospects/input.ts";
 import { keyOf, type MatchBy } from "#shared/prospects/match-key.ts";
 import { StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
@@ -30,19 +30,16 @@ export interface ImportOfChanges {
   readonly tagIds: ReadonlyMap<string, number>;
 }
 
-interface Outcome {
-  /** Why the prospect was not changed, for example because it was deleted during the import. */
-  readonly message?: string;
-  /** The number of ignored values in `lenient` columns. */
-  readonly warnings: number;
-}
-
+/**
+ * Returns the number of ignored values in `lenient` columns, and a message if the prospect was not changed, for example because it was
+ * deleted during the import.
+ */
 export async function changeByRow(
   context: ApiContext,
   caller: Caller,
   { importId, by, dictionary, tagIds }: ImportOfChanges,
   { id, filled, lenient }: RowChange,
-): Promise<Outcome> {
+): Promise<{ message?: string; warnings: number }> {
   try {
     const before = await changeByImport(context, caller, id, { importId, dictionary }, async (current) => {
       if (!hasKeyOf(by, current, filled)) throw new ApiError("conflict", GONE);

@@ -13,13 +13,8 @@ export interface CsvRow {
   readonly cells: readonly string[];
 }
 
-export interface Csv {
-  readonly delimiter: string;
-  /** All rows that are not blank, with the header. Throws BadFile for a fault of the whole file. */
-  readonly rows: AsyncGenerator<CsvRow>;
-}
-
-export async function openCsv(text: FileText): Promise<Csv> {
+/** `rows` yields the header and all rows that are not blank, and throws BadFile for a fault of the whole file. */
+export async function openCsv(text: FileText): Promise<{ delimiter: string; rows: AsyncGenerator<CsvRow> }> {
   const pieces = text[Symbol.asyncIterator]();
   const { delimiter, rest } = beginningOf(await firstLine(pieces));
   return { delimiter, rows: validRows(text, filledRows(parsed(rest, pieces, delimiter))) };
@@ -92,16 +87,12 @@ async function* parsed(beginning: string, pieces: AsyncIterator<string>, delimit
   }
 }
 
-interface ParserState {
-  readonly record: readonly string[];
-}
-
 /**
  * Makes the parser expect the width that each row has. Even with `relax_column_count`, csv-parse creates an error with a stack for each row
  * of another width. A file full of such rows would take 20 times as long, and time out.
  */
 function acceptingAnyWidth(parser: Parser): Parser {
-  const state: ParserState = Reflect.get(parser, "state");
+  const state: { readonly record: readonly string[] } = Reflect.get(parser, "state");
   Object.defineProperty(state, "expectedRecordLength", { get: () => state.record.length, set: () => undefined });
   return parser;
 }

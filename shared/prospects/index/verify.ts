@@ -18,11 +18,6 @@ const PAUSE_MS = 1_000;
 /** The first faults are enough to find the cause. */
 const MOST_COMPARED_AGAIN = 10_000;
 
-export interface VerifyOptions {
-  readonly pauseMs?: number;
-  readonly progress?: (prospects: number) => void;
-}
-
 export interface Verdict {
   readonly prospects: number;
   readonly notes: number;
@@ -38,7 +33,7 @@ export async function verifyIndex(
   table: Table,
   records: Records,
   companyId: number,
-  { pauseMs = PAUSE_MS, progress = () => undefined }: VerifyOptions = {},
+  { pauseMs = PAUSE_MS, progress }: { readonly pauseMs?: number; readonly progress?: (prospects: number) => void } = {},
 ): Promise<Verdict> {
   const first = await compareAll(table, records, companyId, progress);
   let { inspection } = first;
@@ -58,7 +53,7 @@ async function compareAll(
   table: Table,
   records: Records,
   companyId: number,
-  progress: (prospects: number) => void,
+  progress?: (prospects: number) => void,
 ): Promise<{ inspection: Inspection; mismatches: Mismatches; prospects: number; notes: number }> {
   const index = new IndexedRecords();
   const inspection = await inspectIndex(table, companyId, index);
@@ -76,7 +71,7 @@ async function compareAll(
     }
     prospects += live.length;
     notes += liveNotes.length;
-    progress(prospects);
+    progress?.(prospects);
   }
   for (const [key, { prospectId }] of index.records) mismatches.set(key, prospectId);
   return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Map() };

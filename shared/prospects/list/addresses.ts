@@ -17,21 +17,16 @@ import { storedProspect } from "#shared/prospects/stored.ts";
 const BLOCKS_AT_ONCE = 4;
 const MOST_BLOCKS_AT_ONCE = 32;
 
-export interface AddressPage {
-  readonly addresses: readonly Address[];
-  /** The last checked id. Undefined if there are no more addresses. */
-  readonly after: number | undefined;
-}
-
 /**
  * Reads the blocks of ids that the company has reserved for addresses, because the table has no list of addresses. The page of a user who
- * sees few of them may be short, because a request reads a limited number of blocks.
+ * sees few of them may be short, because a request reads a limited number of blocks. `after` is the last checked id, or undefined if there
+ * are no more addresses.
  */
 export async function listAddresses(
   context: ReadContext,
   caller: Caller,
   { after, limit }: AddressQuery,
-): Promise<AddressPage> {
+): Promise<{ addresses: Address[]; after: number | undefined }> {
   const { table } = context;
   const { companyId } = caller;
   const first = Math.floor((after + 1) / keys.IDS_PER_PARTITION);
