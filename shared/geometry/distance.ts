@@ -26,19 +26,13 @@ const SPARE = 1e-9;
 /** Returns minLng, minLat, maxLng, maxLat. If minLng is greater than maxLng, the box crosses the 180th meridian. */
 export function boxAround({ lat, lng }: LatLng, meters: number): [number, number, number, number] {
   const angle = (meters / EARTH_METERS) * (1 + SPARE) + SPARE;
-  const [south, north] = [lat - angle / RADIANS, lat + angle / RADIANS];
-  const box = (west: number, east: number): [number, number, number, number] => [
-    west,
-    Math.max(-90, south),
-    east,
-    Math.min(90, north),
-  ];
-  if (south <= -90 || north >= 90) return box(-180, 180);
+  const [south, north] = [Math.max(-90, lat - angle / RADIANS), Math.min(90, lat + angle / RADIANS)];
+  if (south === -90 || north === 90) return [-180, south, 180, north];
   // The westernmost and easternmost points of a circle on a sphere are not at the latitude of its centre.
   const width = Math.asin(Math.min(1, Math.sin(angle) / Math.cos(lat * RADIANS))) / RADIANS + SPARE;
+  if (width >= 180) return [-180, south, 180, north];
   const [west, east] = [lng - width, lng + width];
-  if (width >= 180) return box(-180, 180);
-  return box(west < -180 ? west + 360 : west, east > 180 ? east - 360 : east);
+  return [west < -180 ? west + 360 : west, south, east > 180 ? east - 360 : east, north];
 }
 
 /** The maximum difference in latitude, in degrees, between two points that are at most `meters` apart. */
