@@ -20,7 +20,8 @@ test("the text is right for any ids and coordinates, for one pin and for many pi
   fc.assert(
     fc.property(fc.array(pin, { minLength: 1, maxLength: 20 }), (pins) => {
       const end = pinEnd('"#9CA3AF"');
-      const text = new PinText().begin("[");
+      const text = new PinText();
+      text.begin("[");
       for (const { id, lat, lng } of pins) text.add(id, lat, lng, end);
       // Adding 0 turns negative zeros of the expected pins into 0, because the service writes 0 for them, as JSON.stringify does.
       const expected = pins.map(({ id, lat, lng }) => ({ id, lat: lat + 0, lng: lng + 0, statusColor: "#9CA3AF" }));

@@ -2,7 +2,6 @@
 import * as z from "zod/mini";
 import { at, byteAt, doubleAt, uint16At } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { IndexRow } from "#shared/company-index/record.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { explain } from "#shared/documentation.ts";
@@ -61,7 +60,11 @@ export function* pinPieces(
     }
   }
   for (let first = 0; first < unflushed.length; first += PIECE_PINS) {
-    yield unflushedPins(text.begin(opening), unflushed.slice(first, first + PIECE_PINS), endOf);
+    text.begin(opening);
+    for (const { id, statusId, lat, lng } of unflushed.slice(first, first + PIECE_PINS)) {
+      if (lat !== null && lng !== null) text.add(id, lat, lng, endOf(statusId));
+    }
+    yield text.finish();
     opening = ",";
   }
   yield opening === "[" ? "[]" : "]";
@@ -91,13 +94,6 @@ function* segmentPins(
   }
 }
 
-function unflushedPins(text: PinText, rows: readonly IndexRow[], endOf: EndOf): Uint8Array {
-  for (const { id, statusId, lat, lng } of rows) {
-    if (lat !== null && lng !== null) text.add(id, lat, lng, endOf(statusId));
-  }
-  return text.finish();
-}
-
 /** Maximum bytes of a pin: 20 for field names, 16 for the id, 24 for each coordinate, 25 for the colour, and a reserve. */
 const PIN_BYTES = 128;
 
@@ -122,9 +118,8 @@ export class PinText {
   readonly #bytes = Buffer.allocUnsafe(1 + PIECE_PINS * PIN_BYTES);
   #length = 0;
 
-  begin(opening: "[" | ","): this {
+  begin(opening: "[" | ","): void {
     this.#length = this.#bytes.write(opening, "latin1");
-    return this;
   }
 
   /** The coordinates must be finite. A piece has space for 4 096 pins. */
