@@ -54,42 +54,39 @@ export async function territoryStats(context: ReadContext, caller: Caller, id: n
     findFiltered(context, caller, { territoryId: id }),
   ]);
   if (locator === undefined) throw notFound("territory");
-  const statuses = new Counts();
-  const assignees = new Counts();
+  const statuses: Counts = new Map();
+  const assignees: Counts = new Map();
   for (const { inView, rows } of matches.segments) {
     const { statusId, assignedToUserId } = inView.segment.main;
     for (const row of rows) {
-      statuses.add(valueAt(statusId, row));
-      assignees.add(valueAt(assignedToUserId, row));
+      count(statuses, valueAt(statusId, row));
+      count(assignees, valueAt(assignedToUserId, row));
     }
   }
   for (const { statusId, assignedToUserId } of matches.unflushed) {
-    statuses.add(statusId);
-    assignees.add(assignedToUserId);
+    count(statuses, statusId);
+    count(assignees, assignedToUserId);
   }
   return {
     total: matches.total,
-    byStatus: statuses.sorted((statusId) => ({
-      status: statusId === null ? null : statusSummary(names.statuses.get(statusId)),
+    byStatus: largestFirst(statuses).map(([id, count]) => ({
+      status: id === null ? null : statusSummary(names.statuses.get(id)),
+      count,
     })),
     untouchedDays: untouchedDays(matches, context.clock.now()),
-    byAssignee: assignees.sorted((userId) => ({ user: userId === null ? null : userSummary(names.users.get(userId)) })),
+    byAssignee: largestFirst(assignees).map(([id, count]) => ({
+      user: id === null ? null : userSummary(names.users.get(id)),
+      count,
+    })),
   };
 }
 
-class Counts {
-  readonly #counts = new Map<number | null, number>();
+/** The numbers of prospects by the id of their status or assignee. */
+type Counts = Map<number | null, number>;
 
-  add(value: number | null): void {
-    this.#counts.set(value, (this.#counts.get(value) ?? 0) + 1);
-  }
+const count = (counts: Counts, id: number | null) => counts.set(id, (counts.get(id) ?? 0) + 1);
 
-  sorted<T>(shown: (value: number | null) => T): (T & { count: number })[] {
-    return [...this.#counts]
-      .toSorted(([a, one], [b, other]) => other - one || (a ?? 0) - (b ?? 0))
-      .map(([value, count]) => ({ ...shown(value), count }));
-  }
-}
+const largestFirst = (counts: Counts) => [...counts].sort(([a, one], [b, other]) => other - one || (a ?? 0) - (b ?? 0));
 
 export function untouchedDays({ segments, unflushed, total }: Matches, now: number): number | null {
   let oldest = Number.POSITIVE_INFINITY;
