@@ -8,15 +8,10 @@ import { hasVisible } from "#shared/schema.ts";
 import { exteriorRing } from "#shared/territories/geojson.ts";
 import { NewTerritory } from "#shared/territories/territories.ts";
 
-interface Fault {
-  readonly code: string;
-  readonly detail: string;
-}
-
 /** Either the territory or the first fault of the feature. */
 export interface ReadFeature {
   readonly input?: NewTerritory;
-  readonly fault?: Fault;
+  readonly fault?: { readonly code: string; readonly detail: string };
 }
 
 const Feature = z.object({

@@ -202,17 +202,14 @@ export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
 ];
 
 /** The same transaction must also contain `countWrite` and `territoriesChangeInHead`. */
-export const territoryWrites = (territory: StoredTerritory): Write[] => [
-  { put: { ...keyOf(territory), ...territory } },
-  {
-    put: {
-      ...keys.territoryLocator(territory.companyId, territory.id),
-      ...{ type: "locator", createdAt: territory.createdAt },
-    },
-    when: absent,
-  },
-  logged(territory),
-];
+export function territoryWrites(territory: StoredTerritory): Write[] {
+  const { companyId, id, createdAt } = territory;
+  return [
+    { put: { ...keyOf(territory), ...territory } },
+    { put: { ...keys.territoryLocator(companyId, id), type: "locator", createdAt }, when: absent },
+    logged(territory),
+  ];
+}
 
 const keyOf = ({ companyId, createdAt, id }: StoredTerritory) => keys.territory(companyId, createdAt, id);
 
