@@ -5,12 +5,6 @@ import { Address } from "#shared/prospects/address.ts";
 import { getAddress } from "#shared/prospects/addresses.ts";
 
 export const handler = endpoint(
-  {
-    summary: "Get an address",
-    allow: "everyone",
-    scope: "prospects:read",
-    path: IdPath,
-    response: Address,
-  },
+  { summary: "Get an address", allow: "everyone", scope: "prospects:read", path: IdPath, response: Address },
   ({ context, caller, path }) => getAddress(context, caller, path.id),
 );

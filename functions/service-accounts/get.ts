@@ -5,12 +5,6 @@ import { ServiceAccount } from "#shared/reference/service-account-schema.ts";
 import { getAccount } from "#shared/reference/service-accounts.ts";
 
 export const handler = endpoint(
-  {
-    summary: "Get a service account",
-    path: IdPath,
-    response: ServiceAccount,
-    allow: "admin",
-    scope: "keys:manage",
-  },
+  { summary: "Get a service account", path: IdPath, response: ServiceAccount, allow: "admin", scope: "keys:manage" },
   ({ context, caller, path }) => getAccount(context, caller.companyId, path.id),
 );

@@ -5,12 +5,6 @@ import { Status } from "#shared/reference/schema.ts";
 import { getStatus } from "#shared/reference/values.ts";
 
 export const handler = endpoint(
-  {
-    summary: "Get a lead status",
-    allow: "everyone",
-    scope: "prospects:read",
-    path: IdPath,
-    response: Status,
-  },
+  { summary: "Get a lead status", allow: "everyone", scope: "prospects:read", path: IdPath, response: Status },
   ({ context, caller, path }) => getStatus(context, caller.companyId, path.id),
 );

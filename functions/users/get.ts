@@ -6,13 +6,7 @@ import { User } from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
 
 export const handler = endpoint(
-  {
-    summary: "Get a user",
-    allow: "everyone",
-    scope: "prospects:read",
-    path: IdPath,
-    response: User,
-  },
+  { summary: "Get a user", allow: "everyone", scope: "prospects:read", path: IdPath, response: User },
   async ({ context, caller, path }) =>
     presentUser(await getUser(context, caller.companyId, path.id), context.clock.now()),
 );
