@@ -108,7 +108,6 @@ function clusterTile(tile: Tile, view: View, { cells, statusIds, total }: Filled
   return vectorTile([pins, clusters, metaLayer({ total })]);
 }
 
-/** The number of prospects, the most frequent status, and the number for each status. */
 function clusterAttributes({ count, byStatus }: Cell, statusIds: readonly (number | null)[], names: Names) {
   const counts = byStatus.flatMap((number, i) => (number === 0 ? [] : [{ id: at(statusIds, i), number }]));
   const [most] = counts.toSorted((a, b) => b.number - a.number || (a.id ?? 0) - (b.id ?? 0));

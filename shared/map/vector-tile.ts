@@ -118,7 +118,6 @@ function writeValue(value: AttributeValue, into: PbfWriter): void {
   else into.writeVarintField(VALUE.unsigned, value);
 }
 
-/** Layers without features are left out. */
 export function vectorTile(layers: readonly Layer[]): Uint8Array {
   const tile = new PbfWriter();
   for (const layer of layers) if (!layer.isEmpty) tile.writeBytesField(TILE.layer, layer.finish());

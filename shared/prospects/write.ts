@@ -272,7 +272,6 @@ const replacing = async (table: ApiContext["table"], current: StoredProspect, ne
   writes: [...replaceProspect(current, next), ...(await agendaMoves(table, current, next))],
 });
 
-/** Returns the entry for the change from `previousStatusId` to the present status. */
 export function statusChange(
   id: number,
   { statusId, updatedBy, updatedAt, version }: StoredProspect,

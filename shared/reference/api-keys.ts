@@ -69,7 +69,6 @@ function sponsored({ userId, ...rights }: Caller, key: StoredKey | undefined): S
   };
 }
 
-/** `change` returns the new list of the account's keys, and the answer. */
 async function planOf<Answer>(
   context: ApiContext,
   caller: Caller,

@@ -174,7 +174,6 @@ export const rightsWrite = ({ id, sub, ...user }: StoredUser): Write => ({
 
 export const invitationEndsAt = (nowMs: number): number => nowMs + limits.invitationMs;
 
-/** Only owners may manage owners. */
 export function requireOwnerFor(caller: Caller, ...roles: readonly Role[]): void {
   if (caller.role !== "owner" && roles.includes("owner"))
     throw denied("Only an owner may create, change or disable an owner.");
