@@ -108,7 +108,10 @@ async function* ofAgendas(
 /** The calendar also has appointments of deleted prospects, which are left out. */
 async function* ofCompany(context: ReadContext, caller: Caller, range: Range): AsyncGenerator<StoredAppointment> {
   for await (const some of batches(readCalendar(context, caller.companyId, range))) {
-    const visible = await visibleProspects(context, caller, some);
+    const ids = new Set(some.map(({ prospectId }) => prospectId));
+    const items = await context.table.batchGet([...ids].map((id) => keys.prospect(caller.companyId, id)));
+    const prospects = items.map(storedProspect).filter((prospect) => isVisible(caller, prospect));
+    const visible = new Set(prospects.map(({ id }) => id));
     yield* some.filter(({ prospectId }) => visible.has(prospectId));
   }
 }
@@ -174,19 +177,8 @@ export function monthOf(epochMs: number): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** In milliseconds since 1970. `month` is a result of `monthOf`. */
+/** The beginning of a month, in milliseconds since 1970. `month` is a result of `monthOf`. */
 export const monthBegin = (month: number): number => new Date(0).setUTCFullYear(0, month, 1);
 
-/** The begin of the next month, in milliseconds since 1970. */
+/** The beginning of the next month, in milliseconds since 1970. */
 export const monthEnd = (epochMs: number): number => monthBegin(monthOf(epochMs) + 1);
-
-async function visibleProspects(
-  { table }: ReadContext,
-  caller: Caller,
-  appointments: readonly StoredAppointment[],
-): Promise<ReadonlySet<number>> {
-  const ids = new Set(appointments.map(({ prospectId }) => prospectId));
-  const items = await table.batchGet([...ids].map((id) => keys.prospect(caller.companyId, id)));
-  const prospects = items.map(storedProspect);
-  return new Set(prospects.filter((prospect) => isVisible(caller, prospect)).map(({ id }) => id));
-}

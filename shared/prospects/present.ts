@@ -1,15 +1,9 @@
 /** Converts stored rows to the form that the API shows. */
 import * as z from "zod/mini";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
-import type { ProspectDetail, StatusChange } from "#shared/prospects/detail.ts";
+import type { ProspectDetail } from "#shared/prospects/detail.ts";
 import type { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
-import type {
-  LastStatusChange,
-  StoredAppointment,
-  StoredNote,
-  StoredProspect,
-  StoredStatusChange,
-} from "#shared/prospects/stored.ts";
+import type { StoredAppointment, StoredNote, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import type { StatusSummary, StoredStatus } from "#shared/reference/schema.ts";
 import { userSummary } from "#shared/reference/users.ts";
@@ -43,7 +37,7 @@ export function presentDetail(rows: ProspectRows, dictionary: Dictionary): Prosp
     statusHistory: [rows.prospect.lastStatusChange ?? [], rows.history]
       .flat()
       .sort((a, b) => b.version - a.version)
-      .map((change) => presentStatusChange(change, dictionary)),
+      .map((change) => ({ ...change, changedBy: summaryOf(change.changedBy, dictionary) })),
   };
 }
 
@@ -107,11 +101,6 @@ export const presentAppointment = (appointment: StoredAppointment, dictionary: D
   ...(appointment.occurredAt !== undefined && { occurredAt: appointment.occurredAt }),
   assignedTo: summaryOf(appointment.assignedToUserId, dictionary),
   createdBy: summaryOf(appointment.createdBy, dictionary),
-});
-
-const presentStatusChange = (change: LastStatusChange, dictionary: Dictionary): StatusChange => ({
-  ...change,
-  changedBy: summaryOf(change.changedBy, dictionary),
 });
 
 export const soonestFirst = (a: { startAt: string; id: number }, b: { startAt: string; id: number }): number =>

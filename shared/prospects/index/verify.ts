@@ -66,23 +66,18 @@ async function compareAll(
     const liveIds = new Set(live.map(({ id }) => id));
     const liveNotes = some.notes.filter(({ prospectId }) => liveIds.has(prospectId));
     for (const record of [...live, ...liveNotes]) {
-      const expected = fingerprintOf(record);
-      if (!removeIfEqual(index.records, keyOf(record), expected)) mismatches.set(keyOf(record), expected.prospectId);
+      const [key, expected] = [keyOf(record), fingerprintOf(record)];
+      const found = index.records.get(key);
+      if (found?.hash === expected.hash && isDatedAs(found, expected)) index.records.delete(key);
+      else mismatches.set(key, expected.prospectId);
     }
     prospects += live.length;
     notes += liveNotes.length;
     progress?.(prospects);
   }
+  // The records that are left differ from their rows or have no row.
   for (const [key, { prospectId }] of index.records) mismatches.set(key, prospectId);
   return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Map() };
-}
-
-/** The records that remain in `seen` at the end differ from their rows or have no row. */
-function removeIfEqual(seen: Map<number, Fingerprint>, key: number, expected: Fingerprint): boolean {
-  const entry = seen.get(key);
-  const isEqual = entry !== undefined && entry.hash === expected.hash && isDatedAs(entry, expected);
-  if (isEqual) seen.delete(key);
-  return isEqual;
 }
 
 /**
@@ -159,7 +154,7 @@ type Mismatches = ReadonlyMap<number, number>;
 /** A million fingerprints need about 200 MB, less than the records. */
 export interface Fingerprint {
   readonly version: number;
-  /** 48 bits, because a JavaScript number is exact only up to 53. */
+  /** 48 bits. A JavaScript number represents integers of at most 53 bits exactly. */
   readonly hash: number;
   readonly prospectId: number;
   /** Undefined for notes. */
