@@ -43,7 +43,7 @@ export interface ShapedFilter extends ProspectFilter {
   /** If set, it replaces the values of the filter `sourceId`, which must still have one, so that the long texts of the index are read. */
   readonly sourceIds?: Criteria["sourceIds"];
   readonly polygon?: Ring | undefined;
-  /** A prospect must lie in all of them. */
+  /** A prospect must lie in all these areas. */
   readonly areas?: readonly Area[] | undefined;
 }
 

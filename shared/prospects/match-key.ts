@@ -10,7 +10,7 @@ export type MatchBy = z.infer<typeof MatchBy>;
 export const OnMatch = z.enum(["update", "skip", "create"]);
 export type OnMatch = z.infer<typeof OnMatch>;
 
-/** Equal keys have equal normal forms. An empty one means that there is no key. */
+/** Equal keys have equal normal forms. An empty normal form means that there is no key. */
 const normalised: Readonly<Record<MatchBy, (text: string) => string>> = {
   id: (text) => text.trim(),
   sourceId: (text) => text.trim(),

@@ -112,7 +112,7 @@ export const findVisibleProspect = async (
 ): Promise<StoredProspect | undefined> =>
   visibleIn(table, caller, await table.get(keys.prospect(caller.companyId, id)));
 
-/** Set for a change by a device that was offline. */
+/** The fields of a change that a device made while it was offline. Other changes have none of them. */
 export interface Arrival {
   /** The time of the change on the device. It is neither in the future nor too old. */
   readonly occurredAt?: string | undefined;
@@ -120,13 +120,12 @@ export interface Arrival {
   readonly baseVersion?: number | undefined;
 }
 
-interface Versioned {
-  readonly id: number;
-  readonly version: number;
-}
-
 /** Throws `Outdated` with the current record if it has another version than `baseVersion`. */
-export async function requireBase({ baseVersion }: Arrival, current: Versioned, present: () => unknown): Promise<void> {
+export async function requireBase(
+  { baseVersion }: Arrival,
+  current: { readonly id: number; readonly version: number },
+  present: () => unknown,
+): Promise<void> {
   if (baseVersion === undefined || rowVersionOf(baseVersion) === current.version) return;
   throw new Outdated(current, await present());
 }
