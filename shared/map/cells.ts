@@ -80,16 +80,6 @@ export class View {
 /** Maximum rounding error of an edge of a cell, in degrees. */
 const ROUNDING = 1e-9;
 
-export interface Cell {
-  readonly count: number;
-  /** minLng, minLat, maxLng, maxLat of the points. */
-  readonly box: [number, number, number, number];
-  readonly center: { readonly lat: number; readonly lng: number };
-  /** The number of points for each status, in the order of `FilledCells.statusIds`. */
-  readonly byStatus: readonly number[];
-  readonly lastId: number;
-}
-
 /** The cells that contain points, in the order of their numbers in the view. */
 export interface FilledCells {
   readonly cells: readonly (readonly [at: number, cell: Cell])[];
@@ -103,44 +93,44 @@ export interface FilledCells {
 /** The status of a cell with one point, as a position in `FilledCells.statusIds`. */
 export const onlyStatusOf = ({ byStatus }: Cell): number => byStatus.indexOf(1);
 
-class Sum {
+export class Cell {
   readonly inside: Box;
-  readonly #byStatus: number[];
-  #count = 0;
+  /** The number of points for each status, in the order of `FilledCells.statusIds`. */
+  readonly byStatus: number[];
+  count = 0;
+  lastId = 0;
   #lats = 0;
   #lngs = 0;
   #west = Number.POSITIVE_INFINITY;
   #south = Number.POSITIVE_INFINITY;
   #east = Number.NEGATIVE_INFINITY;
   #north = Number.NEGATIVE_INFINITY;
-  #lastId = 0;
 
   constructor(inside: Box, statuses: number) {
     this.inside = inside;
-    this.#byStatus = Array<number>(statuses).fill(0);
+    this.byStatus = Array<number>(statuses).fill(0);
   }
 
   /** `status` is a position in `FilledCells.statusIds`. */
   add(lat: number, lng: number, id: number, status: number): void {
-    this.#count++;
+    this.count++;
+    this.lastId = id;
     this.#lats += lat;
     this.#lngs += lng;
     if (lng < this.#west) this.#west = lng;
     if (lat < this.#south) this.#south = lat;
     if (lng > this.#east) this.#east = lng;
     if (lat > this.#north) this.#north = lat;
-    this.#byStatus[status] = at(this.#byStatus, status) + 1;
-    this.#lastId = id;
+    this.byStatus[status] = at(this.byStatus, status) + 1;
   }
 
-  get cell(): Cell {
-    return {
-      count: this.#count,
-      box: [this.#west, this.#south, this.#east, this.#north],
-      center: { lat: this.#lats / this.#count, lng: this.#lngs / this.#count },
-      byStatus: this.#byStatus,
-      lastId: this.#lastId,
-    };
+  /** minLng, minLat, maxLng and maxLat of the points. */
+  get box(): [number, number, number, number] {
+    return [this.#west, this.#south, this.#east, this.#north];
+  }
+
+  get center(): { lat: number; lng: number } {
+    return { lat: this.#lats / this.count, lng: this.#lngs / this.count };
   }
 }
 
@@ -185,7 +175,7 @@ class Sums {
   unmapped = 0;
   readonly #view: View;
   readonly #statuses: number;
-  readonly #cells = new Map<number, Sum>();
+  readonly #cells = new Map<number, Cell>();
 
   constructor(view: View, statuses: number) {
     this.#view = view;
@@ -195,7 +185,7 @@ class Sums {
   /** Adds the points that are in the view. A request adds up to a million points, so this is one loop with local variables. */
   add({ rows, lats, lngs, ids, codes, statuses }: Points): void {
     let [total, unmapped] = [0, 0];
-    let sum: Sum | undefined;
+    let cell: Cell | undefined;
     let [west, south, east, north] = [1, 1, -1, -1];
     for (const row of rows) {
       const lat = doubleAt(lats, row);
@@ -205,26 +195,26 @@ class Sums {
         continue;
       }
       // Consecutive rows of a segment are mostly in the same cell, and this check is faster than `cellOf`.
-      if (sum === undefined || !(lng > west && lng < east && lat > south && lat < north)) {
+      if (cell === undefined || !(lng > west && lng < east && lat > south && lat < north)) {
         const next = this.#view.cellOf(lat, lng);
         if (next < 0) continue;
-        sum = this.#sumOf(next);
-        [west, south, east, north] = sum.inside;
+        cell = this.#cellAt(next);
+        [west, south, east, north] = cell.inside;
       }
-      sum.add(lat, lng, doubleAt(ids, row), at(statuses, uint16At(codes, row)));
+      cell.add(lat, lng, doubleAt(ids, row), at(statuses, uint16At(codes, row)));
       total++;
     }
     this.total += total;
     this.unmapped += unmapped;
   }
 
-  #sumOf(cell: number): Sum {
-    const sum = this.#cells.get(cell) ?? new Sum(this.#view.insideOf(cell), this.#statuses);
-    this.#cells.set(cell, sum);
-    return sum;
+  #cellAt(number: number): Cell {
+    const cell = this.#cells.get(number) ?? new Cell(this.#view.insideOf(number), this.#statuses);
+    this.#cells.set(number, cell);
+    return cell;
   }
 
   filled(): FilledCells["cells"] {
-    return [...this.#cells].sort(([a], [b]) => a - b).map(([number, sum]) => [number, sum.cell] as const);
+    return [...this.#cells].sort(([a], [b]) => a - b);
   }
 }

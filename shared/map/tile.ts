@@ -9,12 +9,6 @@ export const EXTENT = 4_096;
 
 export const VECTOR_TILE_TYPE = "application/vnd.mapbox-vector-tile";
 
-export interface Tile {
-  readonly z: number;
-  readonly x: number;
-  readonly y: number;
-}
-
 export const Zoom = z.pipe(
   z.string().check(z.regex(/^[0-9]{1,2}$/, { error: `must be a whole number from 0 to ${MAX_ZOOM}` })),
   z.pipe(z.transform(Number), z.int().check(z.maximum(MAX_ZOOM))),
@@ -30,9 +24,13 @@ const RowFile = z.pipe(
 );
 
 const onMap = (axis: "x" | "y") =>
-  z.refine<Tile>((tile) => tile[axis] < 2 ** tile.z, { path: [axis], error: "must be less than 2 to the power of z" });
+  z.refine<Record<"x" | "y" | "z", number>>((tile) => tile[axis] < 2 ** tile.z, {
+    path: [axis],
+    error: "must be less than 2 to the power of z",
+  });
 
 export const TilePath = z.object({ z: Zoom, x: Column, y: RowFile }).check(onMap("x"), onMap("y"));
+export type Tile = z.output<typeof TilePath>;
 
 export const VectorTile = z.string();
 z.globalRegistry.add(VectorTile, {
