@@ -67,6 +67,12 @@ export const invalid = (detail: string, fault: Fault): ApiError =>
 
 export const notFound = (what: string): ApiError => new ApiError("not_found", `There is no such ${what}.`);
 
+/** Throws `not_found` if the row or record is undefined. */
+export function existing<T>(row: T | undefined, what: string): T {
+  if (row === undefined) throw notFound(what);
+  return row;
+}
+
 /** The same error for a missing, an inactive and a hidden record. A caller therefore does not learn which hidden records exist. */
 export function badReference(
   record: "an active status" | "an active user" | "a user" | "an address" | "a tag",

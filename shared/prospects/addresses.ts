@@ -11,7 +11,7 @@ import { absent, all, equals, present, type Write } from "#shared/db/expression.
 import * as keys from "#shared/db/keys.ts";
 import { optimistic, type Plan } from "#shared/db/plan.ts";
 import type { Table } from "#shared/db/table.ts";
-import { ApiError, notFound } from "#shared/errors.ts";
+import { ApiError, existing, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { withPatch } from "#shared/patch.ts";
 import { Address } from "#shared/prospects/address.ts";
@@ -89,9 +89,7 @@ export const presentAddress = (stored: StoredAddress): Address => Address.parse(
 
 /** Throws `not_found` if the address does not exist or the caller may not see it. */
 export async function getAddress(context: ApiContext, caller: Caller, id: number): Promise<Address> {
-  const stored = await findVisibleAddress(context, caller, id);
-  if (stored === undefined) throw notFound("address");
-  return presentAddress(stored);
+  return presentAddress(existing(await findVisibleAddress(context, caller, id), "address"));
 }
 
 export async function findVisibleAddress(
@@ -199,8 +197,7 @@ async function spreadAll(context: ApiContext, caller: Caller, id: number): Promi
 
 /** Changes outdated copies, or removes the mark if there are none. Returns true if another call is needed. */
 async function spread(context: ApiContext, caller: Caller, id: number): Promise<boolean> {
-  const stored = await findAddress(context, caller.companyId, id);
-  if (stored === undefined) throw notFound("address");
+  const stored = existing(await findAddress(context, caller.companyId, id), "address");
   const address = presentAddress(stored);
   const { live } = await holdersOf(context.table, stored);
   const outdated = live.filter((prospect) => !isDeepStrictEqual(prospect.address, address));

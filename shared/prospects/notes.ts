@@ -5,7 +5,7 @@ import type { ApiContext, ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
-import { notFound } from "#shared/errors.ts";
+import { existing } from "#shared/errors.ts";
 import type { NewNote, NotePatch } from "#shared/prospects/input.ts";
 import { presentNote } from "#shared/prospects/present.ts";
 import {
@@ -63,8 +63,7 @@ export async function createNote(
     currentDictionary(context, companyId),
     context.table.batchGet([keys.prospect(companyId, prospectId)]),
   ]);
-  const prospect = await visibleIn(context.table, caller, item, arrival.occurredAt);
-  if (prospect === undefined) throw notFound("prospect");
+  const prospect = existing(await visibleIn(context.table, caller, item, arrival.occurredAt), "prospect");
   const counted = changeOfNotes(prospect, Date.parse(note.updatedAt));
   return {
     writes: [counted, ...insertNote(note, prospect.assignedToUserId)],
@@ -116,7 +115,6 @@ async function findNote(
   const locators = await findNoteLocators(context.table, companyId, [id]);
   const { prospectId, createdAt } = locators.get(id) ?? NOWHERE;
   const key = attachedKeys.note(companyId, prospectId, createdAt, id);
-  const found = await findAttached(context, caller, prospectId, key);
-  if (found === undefined) throw notFound("note");
-  return { note: StoredNote.parse(found.item), prospect: found.prospect };
+  const { item, prospect } = existing(await findAttached(context, caller, prospectId, key), "note");
+  return { note: StoredNote.parse(item), prospect };
 }

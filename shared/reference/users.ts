@@ -2,7 +2,7 @@
 import { StoredUser, type UserSummary } from "#shared/auth/user-schema.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { notFound } from "#shared/errors.ts";
+import { existing } from "#shared/errors.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 
 export async function listUsers({ table }: ReadContext, companyId: number): Promise<StoredUser[]> {
@@ -11,9 +11,7 @@ export async function listUsers({ table }: ReadContext, companyId: number): Prom
 }
 
 export async function getUser({ table }: ReadContext, companyId: number, id: number): Promise<StoredUser> {
-  const item = await table.get(keys.user(companyId, id));
-  if (item === undefined) throw notFound("user");
-  return StoredUser.parse(item);
+  return StoredUser.parse(existing(await table.get(keys.user(companyId, id)), "user"));
 }
 
 export async function isActiveUser({ table }: ReadContext, companyId: number, id: number): Promise<boolean> {

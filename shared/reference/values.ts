@@ -5,7 +5,7 @@ import { type ApiContext, commitTo } from "#shared/context.ts";
 import { absent, equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { carryOut, type Plan, unchanged } from "#shared/db/plan.ts";
-import { ApiError, notFound } from "#shared/errors.ts";
+import { ApiError, existing, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { type Patch, withPatch } from "#shared/patch.ts";
 import {
@@ -65,9 +65,7 @@ export async function listStatuses({ table }: ApiContext, companyId: number): Pr
 }
 
 export async function getStatus({ table }: ApiContext, companyId: number, id: number): Promise<StoredStatus> {
-  const item = await table.get(keys.status(companyId, id));
-  if (item === undefined) throw notFound("status");
-  return StoredStatus.parse(item);
+  return StoredStatus.parse(existing(await table.get(keys.status(companyId, id)), "status"));
 }
 
 export async function createStatus(
@@ -117,9 +115,7 @@ export async function listTags({ table }: ApiContext, companyId: number): Promis
 }
 
 export async function getTag({ table }: ApiContext, companyId: number, id: number): Promise<StoredTag> {
-  const item = await table.get(keys.tag(companyId, id));
-  if (item === undefined) throw notFound("tag");
-  return StoredTag.parse(item);
+  return StoredTag.parse(existing(await table.get(keys.tag(companyId, id)), "tag"));
 }
 
 const newTag = (id: number, { value, color = DEFAULT_COLOR }: NewTag, now: string): StoredTag => ({

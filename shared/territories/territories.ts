@@ -11,7 +11,7 @@ import * as keys from "#shared/db/keys.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { explain } from "#shared/documentation.ts";
-import { ApiError, badReference, notFound } from "#shared/errors.ts";
+import { ApiError, badReference, existing } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { withPatch } from "#shared/patch.ts";
 import { type Polygon, packPolygon, Ring, RingInput, unpackPolygon } from "#shared/reference/polygon.ts";
@@ -146,11 +146,9 @@ export async function getTerritory(context: ApiContext, companyId: number, id: n
 const Locator = z.object({ createdAt: Timestamp });
 
 async function readTerritory({ table }: ApiContext, companyId: number, id: number): Promise<StoredTerritory> {
-  const locator = await table.get(keys.territoryLocator(companyId, id));
-  if (locator === undefined) throw notFound("territory");
-  const item = await table.get(keys.territory(companyId, Locator.parse(locator).createdAt, id));
-  if (item === undefined) throw notFound("territory");
-  return StoredTerritory.parse(item);
+  const locator = existing(await table.get(keys.territoryLocator(companyId, id)), "territory");
+  const key = keys.territory(companyId, Locator.parse(locator).createdAt, id);
+  return StoredTerritory.parse(existing(await table.get(key), "territory"));
 }
 
 export async function createTerritory(

@@ -11,7 +11,7 @@ import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { explain } from "#shared/documentation.ts";
-import { ApiError, notFound } from "#shared/errors.ts";
+import { ApiError, existing, notFound } from "#shared/errors.ts";
 import { chunksOf } from "#shared/jobs/bulk/files.ts";
 import { jobsIn, startJob } from "#shared/jobs/bulk/queue.ts";
 import { excludedBy } from "#shared/jobs/bulk/read.ts";
@@ -105,9 +105,7 @@ const uploadHeaders = ({ bytes, sha256 }: NewImport): UploadHeaders => ({
 });
 
 export async function findImport({ table }: Pick<ApiContext, "table">, companyId: number, id: number) {
-  const item = await table.get(keys.import(companyId, id));
-  if (item === undefined) throw notFound("import");
-  return StoredImport.parse(item);
+  return StoredImport.parse(existing(await table.get(keys.import(companyId, id)), "import"));
 }
 
 /** Returns undefined for admins and owners, who see all imports of the company. Other users see those that they have begun. */
