@@ -62,7 +62,20 @@ export async function rowsAtLeast(
   namesVersion: number,
   { refs = [], current = new Set(), recent = new Set() }: WantedRows,
 ): Promise<ReadonlyMap<number, ListedRow>> {
-  const { keep, recall, found } = rowsInMemory(table, companyId, namesVersion);
+  const kept = recentRows(table, companyId, namesVersion);
+  const found = new Map<number, ListedRow>();
+  const keep = (item: Item): void => {
+    const row = pageProspect(Object.assign(item, { type: read.type, companyId }));
+    found.set(row.id, row);
+    kept.set(row.id, row.version, { row, textBytes: String(item.fields).length });
+  };
+  /** False if the row is not in memory in this version or a later one. */
+  const recall = ({ id, version }: RowRef): boolean => {
+    const known = kept.get(id);
+    if (known === undefined || known.version < version) return false;
+    found.set(id, known.value.row);
+    return true;
+  };
   const unread = refs.filter((ref) => !current.has(ref.id) && !recall(ref)).map(({ id }) => id);
   const wanted = new Set(refs.map(({ id }) => id));
   const others = [...recent].filter((id) => !current.has(id) && !wanted.has(id));
@@ -77,26 +90,6 @@ export async function rowsAtLeast(
     if (reads > 0) await sleep(10 * reads);
     for (const item of await table.batchGet(keysOf(companyId, behind), read)) keep(item);
   }
-}
-
-function rowsInMemory(table: Reads, companyId: number, namesVersion: number) {
-  const recent = recentRows(table, companyId, namesVersion);
-  const found = new Map<number, ListedRow>();
-  return {
-    found,
-    keep(item: Item): void {
-      const row = pageProspect(Object.assign(item, { type: read.type, companyId }));
-      found.set(row.id, row);
-      recent.set(row.id, row.version, { row, textBytes: String(item.fields).length });
-    },
-    /** False if the row is not in memory in this version or a later one. */
-    recall({ id, version }: RowRef): boolean {
-      const kept = recent.get(id);
-      if (kept === undefined || kept.version < version) return false;
-      found.set(id, kept.value.row);
-      return true;
-    },
-  };
 }
 
 async function readRows(
