@@ -40,11 +40,20 @@ export interface Ended {
 const { PATH, NODE_COMPILE_CACHE } = process.env;
 export const nowhere = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", AWS_EC2_METADATA_DISABLED: "true" };
 
-function ended(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Ended> {
+/** Kills the command if it prints `fatal` on stderr. */
+function ended(args: readonly string[], env: NodeJS.ProcessEnv, fatal?: string): Promise<Ended> {
   const { promise, resolve } = Promise.withResolvers<Ended>();
-  execFile(process.execPath, args, { cwd: root, env: { ...nowhere, ...env } }, (error, stdout, stderr) => {
-    const status = error === null ? 0 : typeof error.code === "number" ? error.code : null;
-    resolve({ status, stdout, stderr });
+  const child = execFile(
+    process.execPath,
+    args,
+    { cwd: root, env: { ...nowhere, ...env } },
+    (error, stdout, stderr) => {
+      const status = error === null ? 0 : typeof error.code === "number" ? error.code : null;
+      resolve({ status, stdout, stderr });
+    },
+  );
+  child.stderr?.on("data", (text: string) => {
+    if (fatal !== undefined && text.includes(fatal)) child.kill("SIGKILL");
   });
   return promise;
 }
@@ -56,11 +65,17 @@ export const runFile = (file: string, args: readonly string[], env: NodeJS.Proce
 export const FAST_SCALE = 160;
 
 /** Runs the admin command on the simulated account. Its clock runs fast since the time `since`, which all commands of a test share. */
-export function runOnAccount(account: AccountEndpoint, file: string, args: readonly string[], since?: number) {
+export function runOnAccount(
+  account: AccountEndpoint,
+  file: string,
+  args: readonly string[],
+  since?: number,
+  fatal?: string,
+) {
   const clock = since !== undefined && { FAST_CLOCK_SINCE: String(since), FAST_CLOCK_SCALE: String(FAST_SCALE) };
   const preload = since === undefined ? [] : ["--import", join(root, "test/harness/fast-clock.ts")];
   const command = [...preload, `infra/cli/${file}.ts`, ...args, "--stack", STACK];
-  return ended(command, { ...account.environment, ...clock });
+  return ended(command, { ...account.environment, ...clock }, fatal);
 }
 
 export function runAt(url: string, file: string, ...args: readonly string[]): Promise<Ended> {
