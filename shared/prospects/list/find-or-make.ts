@@ -74,9 +74,11 @@ export async function findOrMake(
   const claim = await readClaim(context, caller, own);
   const [match, ...others] = await matchesOf(context, caller, own);
   if (match !== undefined && others.length > 0) throw severalMatch(matchBy, [match, ...others]);
-  const found =
-    match === undefined ? await claimed(context, caller, own, claim) : await readFound(context, caller, own, match.id);
-  if (found !== undefined) return change(found);
+  // A Query is not isolated from a transaction, so the search may miss a prospect whose claim is already visible.
+  const id = match?.id ?? claim.prospectId;
+  if (match === undefined && id !== undefined) await requireRow(context, caller, id);
+  const found = id === undefined ? undefined : await findVisibleProspect(context, caller, id);
+  if (found !== undefined && keyOf(matchBy, found) === key) return change(found);
   // The prospect was deleted, hidden or changed after the search.
   if (match !== undefined) throw new ConditionFailed([]);
   const made = await createProspect(context, caller, input);
@@ -130,17 +132,6 @@ function requireSight(caller: Caller, { assignedToUserId }: NewProspect): void {
   const message = "must be your own id or null, because matchBy finds only prospects that you see";
   const fault = { pointer: "/assignedToUserId", code: "invalid_reference", message };
   throw invalid(`assignedToUserId: ${message}.`, fault);
-}
-
-/** Undefined if the caller does not see the prospect, or if it has another key now. */
-async function readFound(
-  context: ApiContext,
-  caller: Caller,
-  { by, key }: Wanted,
-  id: number,
-): Promise<StoredProspect | undefined> {
-  const prospect = await findVisibleProspect(context, caller, id);
-  return prospect !== undefined && keyOf(by, prospect) === key ? prospect : undefined;
 }
 
 /** If the row is not visible yet, throws ConditionFailed, so that the verb is called again. Rows of deleted prospects stay. */
@@ -201,18 +192,6 @@ async function readClaim({ table, clock }: ApiContext, caller: Caller, { by, key
 
 /** Longer than any request and its repetitions. */
 const CLAIM_MS = 24 * 3_600_000;
-
-/** A Query is not isolated from a transaction, so a search may miss a prospect whose claim is already visible. */
-async function claimed(
-  context: ApiContext,
-  caller: Caller,
-  own: Wanted,
-  { prospectId }: Claim,
-): Promise<StoredProspect | undefined> {
-  if (prospectId === undefined) return undefined;
-  await requireRow(context, caller, prospectId);
-  return readFound(context, caller, own, prospectId);
-}
 
 function missingKey(field: FindBy): ApiError {
   const message = "is required by matchBy";
