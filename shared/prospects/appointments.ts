@@ -6,7 +6,7 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { equals, type Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
-import { invalid, notFound } from "#shared/errors.ts";
+import { existing, invalid } from "#shared/errors.ts";
 import { withPatch } from "#shared/patch.ts";
 import { prospectAppointmentWrites } from "#shared/prospects/agenda.ts";
 import type { AppointmentPatch, NewAppointment } from "#shared/prospects/input.ts";
@@ -16,7 +16,7 @@ import { requireUser } from "#shared/prospects/references.ts";
 import { findAttached, findLocator, locatorWrite, NOWHERE } from "#shared/prospects/rows.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
 import { StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
-import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
+import { currentDictionary } from "#shared/reference/dictionary.ts";
 
 /** Without an assignee in the request, the prospect's assignee or else the caller gets the appointment. Null leaves it unassigned. */
 export async function createAppointment(
@@ -86,7 +86,11 @@ export async function updateAppointment(
   if (JSON.stringify(same) === JSON.stringify(current)) {
     return { writes: [], answer: presentAppointment(current, dictionary), written: current };
   }
-  requirePossible(current, same, patch, dictionary);
+  const { assignedToUserId } = same;
+  if (assignedToUserId !== null && assignedToUserId !== current.assignedToUserId) {
+    requireUser(dictionary, "assignedToUserId", assignedToUserId);
+  }
+  requireOrder(same.startAt, same.endAt, patch.endAt === undefined ? "startAt" : "endAt");
   const nowMs = context.clock.now();
   const { occurredAt } = arrival;
   const next = { ...same, occurredAt, updatedAt: iso(nowMs), version: current.version + 1 };
@@ -129,28 +133,14 @@ async function findAppointment(
   const located = await findLocator(context.table, attachedKeys.appointmentLocator(companyId, id));
   const prospectId = located ?? NOWHERE.prospectId;
   const key = attachedKeys.appointment(companyId, prospectId, id);
-  const found = await findAttached(context, caller, prospectId, key);
-  if (found === undefined) throw notFound("appointment");
-  return { appointment: StoredAppointment.parse(found.item), prospect: found.prospect };
+  const { item, prospect } = existing(await findAttached(context, caller, prospectId, key), "appointment");
+  return { appointment: StoredAppointment.parse(item), prospect };
 }
 
 const keyOf = ({ companyId, prospectId, id }: StoredAppointment): Key =>
   attachedKeys.appointment(companyId, prospectId, id);
 const entryOf = ({ companyId, startAt, id }: StoredAppointment): Key =>
   attachedKeys.calendarEntry(companyId, startAt, id);
-
-function requirePossible(
-  current: StoredAppointment,
-  next: StoredAppointment,
-  patch: AppointmentPatch,
-  dictionary: Dictionary,
-): void {
-  const { assignedToUserId } = next;
-  if (assignedToUserId !== null && assignedToUserId !== current.assignedToUserId) {
-    requireUser(dictionary, "assignedToUserId", assignedToUserId);
-  }
-  requireOrder(next.startAt, next.endAt, patch.endAt === undefined ? "startAt" : "endAt");
-}
 
 /** `field` is named in the error. */
 function requireOrder(startAt: string, endAt: string | null, field: "startAt" | "endAt"): void {
