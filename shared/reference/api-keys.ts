@@ -60,15 +60,6 @@ function requireRights(caller: Caller, { role }: Pick<Caller, "role">, { scopes 
 }
 
 /** If the caller uses an API key, its sponsors become sponsors too. */
-function sponsored({ userId, ...rights }: Caller, key: StoredKey | undefined): Sponsored {
-  return {
-    createdBy: userId,
-    sponsors: [...new Set([userId, ...(key?.sponsors ?? [])])],
-    creatorRights: { role: rights.role, permissions: effectivePermissions(rights) },
-    orphanedAt: undefined,
-  };
-}
-
 async function planOf<Answer>(
   context: ApiContext,
   caller: Caller,
@@ -76,7 +67,12 @@ async function planOf<Answer>(
   change: (fields: Sponsored) => readonly [keys: StoredKey[], answer: Answer],
 ): Promise<Plan<Answer>> {
   const { checks, key } = await checkedCaller(context, caller, [ringWrite(ring, ring, iso(nowMs))]);
-  const [after, answer] = change(sponsored(caller, key));
+  const [after, answer] = change({
+    createdBy: caller.userId,
+    sponsors: [...new Set([caller.userId, ...(key?.sponsors ?? [])])],
+    creatorRights: { role: caller.role, permissions: effectivePermissions(caller) },
+    orphanedAt: undefined,
+  });
   return { writes: [...checks, ringWrite(ring, { keys: after, rights: ring.rights }, iso(nowMs))], answer };
 }
 
