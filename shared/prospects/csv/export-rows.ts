@@ -100,23 +100,17 @@ async function readSome(
 
 async function readBlock(table: Reads, companyId: number, block: number, isWhole: boolean): Promise<Rows> {
   const spec = { ...attachedKeys.prospectsAndCounts(companyId, block), consistency: "eventual" } as const;
-  const items: Item[] = [];
-  const manyNotes = new Set<number>();
-  for await (const item of table.query(spec)) {
-    if (item.type === "prospect") {
-      items.push(item);
-    } else {
-      const { prospectId, notes } = NoteCount.parse(item);
-      if (notes > FEW_NOTES) manyNotes.add(prospectId);
-    }
-  }
+  const rows = await Array.fromAsync(table.query(spec));
+  const items = rows.filter(({ type }) => type === "prospect");
+  const counts = rows.filter(({ type }) => type !== "prospect").map((row) => NoteCount.parse(row));
+  const manyNotes = new Set(counts.filter(({ notes }) => notes > FEW_NOTES).map(({ prospectId }) => prospectId));
   const ids = items.map(({ id }) => Id.parse(id));
-  const reads = noteReads(companyId, ids, (id) => manyNotes.has(id));
+  const reads = noteReads(companyId, ids, manyNotes);
   const notes = await mapConcurrently(reads, PARALLEL, (read) => notesIn(table, read, "eventual"));
   return rowsFrom(items, notes.flat(), isWhole);
 }
 
-function noteReads(companyId: number, ids: readonly number[], hasMany: (id: number) => boolean): QuerySpec[] {
+function noteReads(companyId: number, ids: readonly number[], manyNotes: ReadonlySet<number>): QuerySpec[] {
   const reads: QuerySpec[] = [];
   let run: number[] = [];
   const close = (): void => {
@@ -125,12 +119,10 @@ function noteReads(companyId: number, ids: readonly number[], hasMany: (id: numb
     run = [];
   };
   for (const id of ids) {
-    if (!hasMany(id)) {
-      run.push(id);
-      continue;
-    }
-    close();
-    reads.push(newestOf(companyId, id));
+    if (manyNotes.has(id)) {
+      close();
+      reads.push(newestOf(companyId, id));
+    } else run.push(id);
   }
   close();
   return reads;
