@@ -22,10 +22,7 @@ export interface AgendaEntry {
   readonly isScheduled: boolean;
 }
 
-interface Placed {
-  readonly id: number;
-  readonly prospectId: number;
-}
+type Placed = Pick<StoredAppointment, "id" | "prospectId">;
 
 const Stored = z.object({ prospectId: Id, bytes: z.instanceof(Uint8Array) });
 

@@ -1,7 +1,4 @@
-/**
- * Writes the fields of one prospect for a bulk job. The row gets the mark `bulk`, so that the job does not change the prospect again after
- * a crash.
- */
+/** Writes a prospect for a bulk job. By the mark `bulk` in the row, the job recognises its own write after a crash. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
