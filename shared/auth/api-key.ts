@@ -1,7 +1,4 @@
-/**
- * The text of an API key: `pck_<id>_<secret><checksum>`. The id finds the key's row. With the checksum, the service refuses a misspelt key
- * without a read, and scanners of source code recognize a lost key.
- */
+/** The text of an API key: `pck_<id>_<secret><checksum>`. The checksum shows a misspelt key without a read of the table. */
 import { createHash, randomInt, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
 
@@ -30,7 +27,7 @@ function checksumOf(text: string): string {
   return checksum;
 }
 
-/** A free id is not used again by the next four changes of the ring, because functions refuse a revoked id for a minute. */
+/** Returns an id that no key of the ring has, and no id of the last four changes, because functions refuse a revoked id for a minute. */
 export function newKeyId(ring: string, changes: number, isTaken: (id: string) => boolean): string {
   for (let next = 11 * changes; ; next++) {
     const id = ring + ALPHABET.charAt(next % ALPHABET.length);

@@ -1,7 +1,4 @@
-/**
- * The Lambda authorizer of API Gateway. It verifies the Authorization header, and returns a policy with the caller's identity and rights.
- * API Gateway caches the policy.
- */
+/** The Lambda authorizer: verifies the Authorization header, and returns a policy with the caller's rights, which API Gateway caches. */
 import type { APIGatewayAuthorizerResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
 import { type Caller, contextOf } from "#shared/auth/caller.ts";

@@ -21,10 +21,10 @@ interface Refused {
   readonly ring: StoredKeyRing | undefined;
   readonly at: number;
 }
-/** The last refusal of each key id. With this cache, guesses of the secret of an id cost one read a minute. */
+/** The last refusal of each key id. Because of this cache, repeated guesses of a key's secret cost only one read a minute. */
 const refusals = new LRUCache<string, Refused>({ max: 10_000 });
 
-/** A refusal, and its number of reads, are the same for an unknown, a wrong, an expired and a revoked key. */
+/** Unknown, wrong, expired and revoked keys get the same refusal after as many reads, so a refusal does not show which keys exist. */
 export async function callerOfKey(context: Context, text: string): Promise<Caller> {
   if (!hasChecksum(text)) throw refused();
   const id = idOf(text);

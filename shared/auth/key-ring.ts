@@ -1,7 +1,4 @@
-/**
- * The stored row of a key ring, which holds all API keys of a service account. It contains copies of the rights of the account and of the
- * creators of the keys, so authentication reads only this row. One transaction changes a right and all its copies.
- */
+/** The row with all API keys of a service account (key ring) and copies of their rights, so that authentication reads only this row. */
 import * as z from "zod/mini";
 import { Scope } from "#shared/auth/scopes.ts";
 import { Permission, Role, type StoredUser, UserRights } from "#shared/auth/user-schema.ts";

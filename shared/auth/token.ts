@@ -107,8 +107,8 @@ export function tokenSubjects(issuer: Issuer): SubjectOfToken {
 function refused(error: unknown): ApiError {
   const cause = error instanceof JwtBaseError ? error : undefined;
   const detail = "The access token is not valid.";
-  // The library waits some seconds before it fetches the keys again, and may then find the key. API Gateway caches a TokenRefused, so this
-  // refusal must be another error.
+  // The library does not know the token's key yet, but may find it when it fetches the keys again some seconds later. API Gateway would
+  // cache a TokenRefused for longer, so this refusal is another error.
   if (error instanceof WaitPeriodNotYetEndedJwkError) return unauthenticated(detail, cause);
   return new TokenRefused(refusalOf(error), detail, cause);
 }

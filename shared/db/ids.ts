@@ -7,7 +7,7 @@ import type { Table } from "#shared/db/table.ts";
 export interface Ids {
   /** Returns an id for a record that is neither a prospect nor an address. */
   next(): Promise<number>;
-  /** Returns an id for a prospect. All ids of its block of 128 are for prospects of this company, as for addresses with `nextAddress`. */
+  /** Returns an id for a prospect. A block of 128 ids of prospects belongs to one company. The same is true for ids of addresses. */
   nextProspect(companyId: number): Promise<number>;
   nextAddress(companyId: number): Promise<number>;
   /** Reserves new blocks and returns `count` of their ids in ascending order. */

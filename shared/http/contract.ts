@@ -6,7 +6,7 @@ import type { NeededScope } from "#shared/auth/scopes.ts";
 import type { Permission } from "#shared/auth/user-schema.ts";
 import type { ApiEvent } from "#shared/http/request.ts";
 
-/** Who may call an endpoint. `everyone` needs any valid token. `admin` includes owners. The others are permissions. */
+/** Who may call an endpoint: `everyone` with a valid token, `admin` (admins and owners), or users with the permission. */
 export type Allow = "everyone" | "admin" | Permission;
 
 export interface Contract {
@@ -30,7 +30,10 @@ export interface Contract {
   /** The default is 200. A response with 201, or with 202 and `collection`, has a `Location` header. */
   readonly status?: 200 | 201 | 202;
   readonly response: z.ZodMiniType;
-  /** The answers with 200 instead of `status`, for which `applies` returns true: those of dry runs, and of records that existed before. */
+  /**
+   * Answers for which `applies` returns true have the status 200 instead of `status`: those of dry runs, and those about records that
+   * existed before.
+   */
   readonly ok?: { readonly response: z.ZodMiniType; readonly applies: (answer: unknown) => boolean };
   /** True if the response contains a secret. The stored copy is then encrypted with the company's data key. */
   readonly holdsSecret?: boolean;

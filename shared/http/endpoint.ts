@@ -1,7 +1,4 @@
-/**
- * Makes the Lambda handler of an endpoint whose response has at most 6 MB and is sent as a whole. `requestChain` and `answering` are the
- * steps of all endpoints, also of streamed ones: log context, authorization, parsing, error responses and the deadline.
- */
+/** Makes the handler of an endpoint that sends its response as a whole, and the steps that streamed endpoints share with it. */
 import middy, { type MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
@@ -177,7 +174,10 @@ const missing = (allow: Allow): string =>
 /** A successful request is logged if it used at least this number of read and write units. */
 const LOGGED_UNITS = 500;
 
-/** The access log has a line for each request. A second one would more than double the cost of logs. */
+/**
+ * Logs at the level `debug` unless the request failed or was costly. The access log has a line for each request, so a second line for each
+ * would more than double the cost of logs.
+ */
 export function answering<Answer extends { readonly statusCode: number }>(
   event: APIGatewayProxyEvent,
   work: (event: ApiEvent) => Promise<Answer>,

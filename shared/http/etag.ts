@@ -1,14 +1,14 @@
-/**
- * Entity tags (ETags) of responses, and conditional requests (RFC 9110). All tags are weak, because a response has the same tag with and
- * without gzip.
- */
+/** Entity tags (ETags) and conditional requests (RFC 9110). Tags are weak, because gzip does not change the tag of a response. */
 import { createHash } from "node:crypto";
 import type { Request } from "#shared/http/request.ts";
 
 /** Increase this number if a release changes the responses for unchanged records. A test fails if their schemas change and this value does not. */
 export const ANSWER_FORMAT = 1;
 
-/** `parts` has everything on which the response depends, but the time. After a restore into another table, versions may repeat. */
+/**
+ * `parts` has everything on which the response depends, but the time. The tag also depends on the table's name, because versions may repeat
+ * after a restore into another table.
+ */
 export function fingerprint(...parts: readonly (string | number)[]): string {
   return createHash("sha256")
     .update(JSON.stringify([ANSWER_FORMAT, process.env.TABLE_NAME, ...parts]))

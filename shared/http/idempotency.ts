@@ -1,7 +1,4 @@
-/**
- * `Idempotency-Key` for POST (IETF draft). A request first writes a row that claims the key. Then one transaction commits the effect and
- * stores the answer in this row, for a repeated request.
- */
+/** `Idempotency-Key` for POST (IETF draft): a repeated request gets the stored answer of the first one, and has no second effect. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from "node:crypto";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
@@ -130,7 +127,7 @@ interface EarlierAnswer {
   readonly sealed: boolean;
 }
 
-/** Returns the stored answer of an earlier request. Undefined if this request now has the claim. */
+/** Writes a row that claims the key for this request. If an earlier request has stored an answer, returns this answer instead. */
 async function claim(
   { table, clock }: Pick<ApiContext, "table" | "clock">,
   row: Key,

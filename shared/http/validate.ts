@@ -1,7 +1,4 @@
-/**
- * Validates the path, query and body of a request. Each fault names the value and the reason. An unknown query parameter is refused,
- * because a misspelt filter would select all records.
- */
+/** Validates the path, query and body of a request. Each fault names the value and the reason. */
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
 import type { Contract } from "#shared/http/contract.ts";
@@ -47,7 +44,10 @@ export const parameterNames = ({ query, ignoredQuery = [] }: Pick<Contract, "que
   ...ignoredQuery,
 ];
 
-/** Throws `validation_failed` for unknown names. Names with `_` at the beginning are free for clients, for example to bypass a cache. */
+/**
+ * Throws `validation_failed` for unknown names, because a list with a misspelt filter would contain all records. Clients may send any name
+ * that begins with `_`, for example to bypass a cache.
+ */
 export function requireKnown(sent: Iterable<string>, known: readonly string[]): void {
   const unknown = [...sent].filter((name) => !name.startsWith("_") && !known.includes(name));
   if (unknown.length === 0) return;

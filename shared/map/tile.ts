@@ -17,7 +17,7 @@ const Column = z.pipe(
   z.string().check(z.regex(/^[0-9]{1,7}$/, { error: "must be a whole number" })),
   z.transform(Number),
 );
-/** API Gateway has no fixed text after a path parameter, so the parameter includes `.mvt`. */
+/** API Gateway allows no fixed text after a path parameter, so the parameter of the row includes `.mvt`. */
 const RowFile = z.pipe(
   z.string().check(z.regex(/^[0-9]{1,7}\.mvt$/, { error: "must be a whole number, followed by .mvt" })),
   z.transform((name) => Number.parseInt(name, 10)),

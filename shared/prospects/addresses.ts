@@ -106,7 +106,7 @@ export async function findVisibleAddress(
 
 type Held = Pick<StoredAddress, "companyId" | "id" | "prospectIds">;
 
-/** With a holder that does not exist, a missing address costs the same reads as a hidden one. */
+/** Takes the place of an address that is missing. Its holder does not exist, so the request reads as many rows as for a hidden address. */
 const nobodys = (companyId: number, id: number): Held => ({ companyId, id, prospectIds: new Set([0]) });
 
 export async function createAddress(context: ApiContext, companyId: number, input: NewAddress): Promise<Plan<Address>> {

@@ -187,7 +187,7 @@ export async function findNoteLocators(
   return locators;
 }
 
-/** With this place, a missing note or appointment costs the same reads as a hidden one. */
+/** Takes the place of a missing note or appointment, so that the request reads as many rows as for a hidden one. */
 export const NOWHERE = { prospectId: 0, createdAt: "" } as const;
 
 /** Undefined if a row is missing, or if the caller does not see the prospect now: a past assignment gives no right to existing rows. */
@@ -200,7 +200,7 @@ export async function findAttached(
   const items = await table.batchGet([keys.prospect(caller.companyId, prospectId), key]);
   const item = items.find(({ type }) => type !== "prospect");
   const row = items.find(({ type }) => type === "prospect");
-  // A failed import deletes the rows of its prospects before the locators of its notes.
+  // A failed import deletes the rows of its prospects before the locators of its notes, so a note may be found without its prospect.
   if (row === undefined) return undefined;
   const prospect = storedProspect(row);
   const exists = item !== undefined && isVisible(caller, prospect);

@@ -303,7 +303,7 @@ function entriesBeforeNext({ pastStatusChanges = 0, lastStatusChange }: StoredPr
   throw new ApiError("conflict", `The status of a prospect may change ${limits.statusChangesPerProspect} times.`);
 }
 
-/** Keeps the rows of the prospect. */
+/** Marks the prospect as deleted, but keeps its rows. */
 export async function deleteProspect(
   context: ApiContext,
   caller: Caller,

@@ -18,7 +18,7 @@ interface Context extends Pick<AppContext, "table" | "clock"> {
 
 /** A sweep begins no key ring after this time, because the function times out after 50 s. The next sweep handles the others. */
 const WORK_MS = 30_000;
-/** `limits.keyMailsPerDay` mails are then at most 200 copies a day, which is the limit of invitations too. */
+/** Maximum number of admins who get a mail. `limits.keyMailsPerDay` mails are then at most 200 copies a day, as many as invitations. */
 const RECIPIENTS = 20;
 const AGAIN_MS = 3_600_000;
 
@@ -54,7 +54,7 @@ async function sweepRing(context: Context, key: keys.Key, nowMs: number): Promis
 async function mailed(context: Context, ring: StoredKeyRing, nowMs: number): Promise<number | undefined> {
   const { unsent = [], companyId, userId } = ring;
   if (unsent.length === 0 || context.mail === undefined) return undefined;
-  // SES has one limit for all companies. Failed mails count too.
+  // Each company has a quota, because SES has one limit for all companies. Failed mails count too.
   const mayMail = await takesFromQuota(context.table, companyId, "MAILS", limits.keyMailsPerDay, nowMs);
   if (!mayMail) return (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS;
   const { users } = await loadDictionary(context.table, companyId);

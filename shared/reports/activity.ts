@@ -168,7 +168,7 @@ function rangeOf({ from: first, to: last }: ActivityQuery, days: DaysOfZone): Ti
     const message = "must lie in the years 0000 to 9999";
     throw invalid("The report covers an impossible time.", { parameter, code: "out_of_range", message });
   }
-  // At the end of summer time, a day has 25 hours.
+  // One hour more, because the day on which summer time ends has 25 hours.
   if (to - from > limits.activityDays * DAY_MS + 3_600_000) {
     const message = `must be at most ${limits.activityDays} days after from`;
     throw invalid("The report covers too many days.", { parameter: "to", code: "invalid_range", message });

@@ -1,8 +1,4 @@
-/**
- * Makes the handlers of sign-in, refresh and sign-out of the console. Unlike all other endpoints, they set cookies and need no token, and
- * browsers open two of them as pages. The cookie `session` has the id of the session, and the cookie `sign-in` has the state of a sign-in
- * that has begun.
- */
+/** Makes the handlers of the console's sign-in, refresh and sign-out. Unlike other endpoints, they set cookies and need no token. */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
 import { setting } from "#shared/config.ts";

@@ -1,7 +1,4 @@
-/**
- * The requests to the identity provider for sign-ins of the console: authorization code flow with PKCE, and refresh. This file also makes
- * the URLs of the provider's pages.
- */
+/** The requests to the identity provider for sign-ins of the console: authorization code flow with PKCE, and refresh. */
 import {
   AuthorizationResponseError,
   type AuthorizationServer,

@@ -1,7 +1,4 @@
-/**
- * The stored row of a session, and the look-up of the caller by the session's id. The tokens in the row are encrypted with a data key of
- * the company, which encrypts only sessions.
- */
+/** The stored row of a console session, with its encrypted tokens, and the look-up of the caller by the session's id. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";

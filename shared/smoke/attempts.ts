@@ -1,7 +1,4 @@
-/**
- * Reads the deliveries of the smoke test's webhook from the log. The service sends them to its own `POST /health/webhooks`, so the smoke test
- * needs no public address. This path answers with the signature and the digest of what has arrived, and the log contains the answer.
- */
+/** Reads the deliveries of the smoke test's webhook from its log. Its receiver is `POST /health/webhooks` of the service itself. */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";

@@ -1,7 +1,4 @@
-/**
- * Checks the main steps of a running service: a rep works on prospects, a webhook is delivered, and another company sees none of this. It
- * removes everything that it has created, even if a step fails.
- */
+/** Checks the main steps of a running service, and then removes everything that it has created, even if a step fails. */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { type Api, assert, call, SmokeError } from "#shared/smoke/api.ts";

@@ -208,7 +208,7 @@ async function knownTerritories(
   if (names.size === 0) return known;
   for await (const item of table.query(keys.territories(companyId))) {
     const { id, name, polygon } = StoredTerritory.parse(item);
-    // All polygons of a company may not fit into memory.
+    // Unpack only the polygons with a name of the file, because all polygons of a company may not fit into memory.
     if (names.has(folded(name))) known.set(signOf({ name, polygon: unpackPolygon(polygon) }), id);
   }
   return known;

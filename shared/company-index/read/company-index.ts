@@ -35,7 +35,7 @@ export interface FindOptions {
   readonly unflushed?: Unflushed | undefined;
 }
 
-/** `recent` may return cached names. `fresh` reads them from the table. */
+/** The names of statuses, tags and users. `recent` may return cached names. `fresh` reads them from the table. */
 export interface NamesSource<Names extends { readonly version: number }> {
   readonly recent: () => Promise<Names>;
   readonly fresh: () => Promise<Names>;

@@ -75,7 +75,8 @@ async function work(
       return false;
     }
     const { results, isAllowed } = await handleChunk(context, job, await readMembers(done));
-    // Saved in one write with the counts, so that after an interruption, the next invocation ends the job and does not continue.
+    // `failure` is saved in one write with the counts. After an interruption, the next invocation therefore ends the job and does not
+    // continue.
     const lost = { failure: "The user who began the job may no longer do this." };
     await storeChunk(context, job, results, isAllowed ? { runs: 0 } : { runs: 0, ...lost });
   }

@@ -102,7 +102,7 @@ async function compareAgain(
   const left = new Map<number, number>();
   const faults: string[] = [];
   for (const [key, prospectId] of mismatches) {
-    // No search finds notes of deleted prospects.
+    // No search finds notes of deleted prospects, so a difference in such a note is no fault.
     if (key < 0 && typeof after.get(prospectId) !== "object") continue;
     const seen = { entry: index.records.get(key), times: index.repeated.get(key) };
     const verdict = faultOf(before.get(key), after.get(key), seen);

@@ -41,7 +41,7 @@ export async function listAddresses(
     const found = read.flat().filter(({ id }) => id > after);
     addresses.push(...(isRestricted ? await visibleOf(context, caller, found) : found));
     next += some.length;
-    // The user may see only few addresses of each block.
+    // A user who sees few addresses of each block needs many blocks, so each step reads twice as many as the one before.
     if (isRestricted) atOnce = Math.min(2 * atOnce, MOST_BLOCKS_AT_ONCE);
   }
   const shown = addresses.slice(0, limit);

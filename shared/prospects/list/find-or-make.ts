@@ -51,7 +51,7 @@ type FindOrMakeQuery = z.infer<typeof FindOrMakeQuery>;
   },
 }));
 
-/** The schema of the response removes the mark. */
+/** Marks a prospect that was found and not created. The schema of the response removes the mark. */
 const marked = (prospect: Prospect): Prospect & { isFound: true } => ({ ...prospect, isFound: true });
 
 export const isFound = (answer: unknown): boolean =>
@@ -79,7 +79,7 @@ export async function findOrMake(
   if (match === undefined && id !== undefined) await requireRow(context, caller, id);
   const found = id === undefined ? undefined : await findVisibleProspect(context, caller, id);
   if (found !== undefined && keyOf(matchBy, found) === key) return change(found);
-  // The prospect was deleted, hidden or changed after the search.
+  // The prospect was deleted, hidden or changed after the search, so the verb is called again.
   if (match !== undefined) throw new ConditionFailed([]);
   const made = await createProspect(context, caller, input);
   return {
@@ -141,7 +141,7 @@ async function requireRow({ table }: ApiContext, { companyId }: Caller, id: numb
 
 interface Wanted {
   readonly by: Exclude<FindBy, "clientRecordId">;
-  /** In normal form. */
+  /** The normal form of the key (match-key.ts). */
   readonly key: string;
 }
 
@@ -158,7 +158,7 @@ async function matchesOf(context: ApiContext, caller: Caller, { by, key }: Wante
   let totalBefore: number | undefined;
   for (let page = 1; ; page++) {
     const { items, total } = await listProspects(context, caller, { ...filter, page, pageSize: PAGE });
-    // With another total, a prospect may have moved to a page that was read before.
+    // If the total has changed, a prospect may have moved to a page that was read before, so the verb is called again.
     if (totalBefore !== undefined && total !== totalBefore) throw new ConditionFailed([]);
     totalBefore = total;
     for (const item of items) if (keyOf(by, item) === key) matches.set(item.id, item);
@@ -190,7 +190,7 @@ async function readClaim({ table, clock }: ApiContext, caller: Caller, { by, key
   };
 }
 
-/** Longer than any request and its repetitions. */
+/** A claim is kept for longer than any request and its repetitions take. */
 const CLAIM_MS = 24 * 3_600_000;
 
 function missingKey(field: FindBy): ApiError {

@@ -115,7 +115,7 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   const chunksAtOnce = cursor.seesAll ? Math.ceil(limit / CHANGES_PER_CHUNK) + 1 : CHUNKS_FOR_FEW;
   const log = await readLog(context.table, companyId, cursor.position.version, chunksAtOnce);
   const { head } = log.unflushed;
-  // The log may contain changes that were made while it was read.
+  // Take the time after the read, because the log may contain changes that were made while it was read.
   const since = Math.max(nowMs, context.clock.now());
   requireLog(cursor, head);
   const interest = new Interest(caller, types);

@@ -218,7 +218,10 @@ function resultOf({ status, isUnsent }: Exchange): string {
 
 const GONE = 410;
 
-/** Pauses a webhook after 410 Gone, or after five days without success. The first 410 decides, else a success, else any exchange. */
+/**
+ * Pauses a webhook after 410 Gone, or after five days without success. Among the exchanges, a 410 decides before a success, and a success
+ * before the first exchange.
+ */
 async function noteHealth(
   context: EventContext,
   webhook: StoredWebhook,
