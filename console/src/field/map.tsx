@@ -123,7 +123,7 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
     const door: Position | undefined = lng === undefined || lat === undefined ? undefined : [lng, lat];
     const both = door && metresBetween(me.position, door) < SEEN_M ? boundsOf([me.position, door]) : undefined;
     if (both === undefined) map.easeTo({ center: [...me.position], zoom: Math.max(map.getZoom(), WALK_ZOOM) });
-    // The sheet covers the lower part of the map.
+    // The lower half of the map stays free, because the sheet covers it.
     else map.fitBounds([...both], { maxZoom: WALK_ZOOM, padding: { ...MARGINS, bottom: innerHeight / 2 } });
   }, [map, me, isFollowing, lng, lat]);
   const ready = (made: MapLibre): void => {

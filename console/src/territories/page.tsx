@@ -32,14 +32,14 @@ export function TerritoriesPage() {
   const [isDrawing, setDrawing] = useState(false);
   const [form, setForm] = useState<"typed" | "drawn">();
   const drawn = useTerritoryDraft("drawn");
-  // The form has the corners that the user has drawn, so the drawing can be finished there.
+  // Opens the form, if corners were drawn. The form has these corners, so the user can finish the polygon there.
   const stop = (): void => {
     setDrawing(false);
     if (drawn.drafts.length > 0) setForm("drawn");
   };
   const pressed = useEffectEvent((event: KeyboardEvent) => {
     if (event.key !== "Escape") return;
-    // Otherwise, the same press would close the form that it opens.
+    // Without this, the same press of Escape would close the form that it opens.
     event.preventDefault();
     stop();
   });

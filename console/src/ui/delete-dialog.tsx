@@ -7,7 +7,7 @@ interface DeleteProps extends Pick<DialogProps, "request"> {
   readonly what: string;
   readonly name: string;
   readonly onClose: () => void;
-  /** What the deletion means. */
+  /** The text that says what the deletion means. */
   readonly children: ReactNode;
 }
 

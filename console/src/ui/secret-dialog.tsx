@@ -31,7 +31,7 @@ export function SecretDialog({ secret, secretTitle, what, use, onStored, ...form
   useWithoutBack(isPending || isShown, ask);
   useEffect(() => {
     if (!isShown) return;
-    // The button that had the focus has disappeared.
+    // The section with the secret gets the focus, because the button that had it has disappeared.
     section.current?.focus();
     const stay = (event: BeforeUnloadEvent): void => event.preventDefault();
     addEventListener("beforeunload", stay);
