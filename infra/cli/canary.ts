@@ -1,6 +1,4 @@
-/**
- * Implements `npm run canary -- create`, which creates the company and user of the scheduled smoke test, or gives the user a new password.
- */
+/** Implements `npm run canary -- create`: creates the company and user of the scheduled smoke test, or renews the password. */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
 import { cognitoClient, createPoolUser, findPoolUser, setPassword, type UserPool } from "#shared/aws/cognito.ts";

@@ -1,7 +1,4 @@
-/**
- * Implements `npm run index -- verify|rebuild|repair-activity --company N`: compares a company index with its rows, rebuilds it, or removes
- * damaged rows of activity.
- */
+/** Implements `npm run index`: compares a company index with its rows, rebuilds it, or removes damaged rows of activity. */
 import { systemClock } from "#shared/clock.ts";
 import { repairActivity } from "#shared/company-index/repair/activity.ts";
 import { RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";

@@ -1,7 +1,4 @@
-/**
- * Implements `npm run company -- COMMAND`, which creates, suspends, resumes, exports, deletes and checks a company, in a deployed stack or
- * in the local service.
- */
+/** Implements `npm run company`: creates, suspends, resumes, exports, deletes and checks companies of a stack or the local service. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";

@@ -1,7 +1,4 @@
-/**
- * Implements `npm run dead-letters -- list | redrive QUEUE`, which counts the messages of the dead-letter queues, or processes them again
- * after an operator has removed the cause.
- */
+/** Implements `npm run dead-letters`: counts the messages of the dead-letter queues, or processes them again. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import { GetQueueAttributesCommand, SendMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";

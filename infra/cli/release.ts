@@ -1,7 +1,4 @@
-/**
- * Implements `npm run release -- check|record`. It checks the changelog and the rights of functions, or records the release of
- * package.json's version.
- */
+/** Implements `npm run release`: checks the changelog and the rights of functions, or records the release of package.json's version. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";

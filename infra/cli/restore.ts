@@ -1,7 +1,4 @@
-/**
- * Implements `npm run restore -- COMMAND`, which restores the table or one company, prepares a table that AWS Backup has restored, and
- * checks or deletes a restored table.
- */
+/** Implements `npm run restore`: restores the table or one company, and prepares, checks or deletes a restored table. */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";

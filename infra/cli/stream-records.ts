@@ -1,7 +1,4 @@
-/**
- * Reads the stream records of a message in a dead-letter queue. A message of the publisher contains the record itself, and a message of
- * Lambda contains only positions in the stream.
- */
+/** Reads the stream records of a message in a dead-letter queue. A message contains the record itself, or positions in the stream. */
 import {
   type DynamoDBStreamsClient,
   GetRecordsCommand,

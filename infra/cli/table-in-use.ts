@@ -1,7 +1,4 @@
-/**
- * Finds the deployment for an operator's command, by its options `--stage` and `--stack`, and names it on stderr, so that an operator
- * notices a local service that runs by chance.
- */
+/** Finds the deployment that an operator's command works on, by the options `--stage` and `--stack`, and names it on stderr. */
 import {
   type CloudFormationClient,
   DescribeStacksCommand,

@@ -1,8 +1,4 @@
-/**
- * Compares the rights of the functions that CodeDeploy replaces step by step with those of the last release. A deployment changes the
- * rights at once. For five more minutes, most invocations of these functions still run the code of the last release. So a deployment must
- * not remove a right that this code needs.
- */
+/** Finds rights that a deployment must not remove yet, because CodeDeploy replaces a function step by step but its rights at once. */
 import * as z from "zod/mini";
 import { readConfig } from "../settings/config.ts";
 import { isGradual } from "../stack/rollout.ts";

@@ -1,7 +1,4 @@
-/**
- * Lists the schemas of all stored rows and of the messages between functions. A release records these schemas, so that a test notices later
- * changes.
- */
+/** Lists the schemas of stored rows and of messages between functions. A release records them, so that a test notices later changes. */
 import * as z from "zod/mini";
 import { Identity } from "#shared/auth/directory.ts";
 import { StoredKeyRing } from "#shared/auth/key-ring.ts";

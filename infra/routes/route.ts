@@ -19,7 +19,10 @@ interface Marks {
   readonly public?: true | undefined;
   /** True for a POST that changes nothing. It accepts no idempotency key, so its function needs no rights to the rows of these keys. */
   readonly isRead?: true | undefined;
-  /** For all callers together, so that a costly route cannot use the capacity of the whole API. A public route has `WITHOUT_TOKEN`. */
+  /**
+   * The throttle of the route for all callers together, so that a costly route cannot use the capacity of the whole API. A public route has
+   * `WITHOUT_TOKEN`.
+   */
   readonly rate?: Throttle | undefined;
 }
 
@@ -45,17 +48,20 @@ export interface Throttle {
   readonly burst: number;
 }
 
-/** For public routes, wrong methods and preflights, each method on its own. At this rate, a method keeps about one execution busy. */
+/**
+ * The throttle of each method of a public route, each method that a path does not support, and each preflight. At this rate, a method keeps
+ * about one execution busy.
+ */
 export const WITHOUT_TOKEN: Throttle = { perSecond: 200, burst: 400 };
 
-/** For a route that keeps its function busy for seconds, or starts work that continues after the response. */
+/** The throttle of a route that keeps its function busy for seconds, or starts work that continues after the response. */
 export const LONG_WORK: Throttle = { perSecond: 20, burst: 100 };
 
 /** A function without a route. `infra/stack/workers.ts` adds the right to read the queue or stream that invokes it. */
 export interface EventFunction {
   readonly file: string;
   readonly access: Access;
-  /** The visibility timeout of the function's queue is computed from this value. */
+  /** The time-out of the function. The visibility timeout of its queue is computed from it. */
   readonly timeoutSeconds: number;
 }
 

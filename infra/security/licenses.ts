@@ -1,7 +1,4 @@
-/**
- * Implements `npm run licenses`, which counts the packages of package-lock.json by license. It fails for a license that is not allowed, for
- * an installation script that `allowScripts` in package.json does not mention, and for a required package that needs a certain platform.
- */
+/** Implements `npm run licenses`: counts packages by license, and fails for a license, script or platform that is not allowed. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";

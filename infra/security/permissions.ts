@@ -1,8 +1,4 @@
-/**
- * Implements `npm run permissions`. It writes the tables of docs/permissions.md: the rights of each function and role with their reasons,
- * which it reads from the templates, and the rights of the people who operate a deployment. It also writes a policy for each person into
- * docs/policies/.
- */
+/** Implements `npm run permissions`: writes the tables of docs/permissions.md, and a policy for each person into docs/policies/. */
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
 import { families } from "#shared/db/keys.ts";

@@ -22,7 +22,7 @@ export const oneOf = <const T extends string>(choices: readonly T[]) => z.enum(c
 
 /** Describes the values of a flag, for docs/settings.md. */
 export const FLAG = "`true` or `false`, in lower case";
-/** Text (from the command line) or JSON (from settings.json). Other spellings such as `TRUE` are refused. */
+/** A flag: text (from the command line) or JSON (from settings.json). Other spellings such as `TRUE` are refused. */
 export const Flag = z.pipe(
   z.union([z.boolean(), z.enum(["true", "false"])], must("true or false")),
   z.transform((value) => value === true || value === "true"),

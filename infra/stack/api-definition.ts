@@ -1,7 +1,4 @@
-/**
- * Defines the REST API as one OpenAPI document with API Gateway's extensions. With a CloudFormation resource for each path and method, the
- * API would exceed the 500 resources of a stack.
- */
+/** Defines the REST API as one OpenAPI document, because a resource for each path and method would exceed the 500 of a stack. */
 import * as limits from "#shared/limits.ts";
 import { AUTHORIZATION_PATTERN } from "#shared/sessions/session-id.ts";
 import type { Route } from "../routes/route.ts";

@@ -127,7 +127,7 @@ function createRestApi(
     // With OVERWRITE, a deployment removes everything that the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
     endpointTypes: [EndpointType.REGIONAL],
-    // The data stack creates the role with which API Gateway writes logs.
+    // The API needs no role of its own, because the data stack creates the role with which API Gateway writes logs.
     cloudWatchRole: false,
     ...(isDefaultEndpointOff && { disableExecuteApiEndpoint: true }),
     deployOptions: {

@@ -55,7 +55,7 @@ export function createCanary(scope: Stack, platform: Platform, apiUrl: string): 
     metric: run.metricErrors({ period: Duration.minutes(EVERY_MINUTES), statistic: "Sum" }),
     threshold: 0,
     periods: 2,
-    // Without an invocation, nothing shows whether the service works.
+    // A period without an invocation counts as bad, because nothing then shows whether the service works.
     missing: TreatMissingData.BREACHING,
     title: "Smoke test fails",
     impact: "Users probably cannot work, because the scheduled smoke test fails or does not run.",

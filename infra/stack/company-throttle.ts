@@ -1,7 +1,4 @@
-/**
- * Limits the requests of each company with a usage plan of API Gateway. The authorizer computes one of a fixed number of API keys from the
- * company's id, so a new company needs no new AWS resource. Companies that share a key share its limit.
- */
+/** Limits each company's requests with a fixed number of API keys in a usage plan, so a new company needs no new AWS resource. */
 import { ApiKey, CfnUsagePlan, CfnUsagePlanKey, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { Fn } from "aws-cdk-lib/core";
 import { Construct } from "constructs";

@@ -1,7 +1,4 @@
-/**
- * Copies the console's files into the console's bucket during a deployment, after everything else: CloudFormation cannot delete a bucket
- * with files, so a first deployment that failed after the copy could not be undone.
- */
+/** Copies the console's files to its bucket at the end of a deployment, because CloudFormation cannot delete a bucket with files. */
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { IBucket } from "aws-cdk-lib/aws-s3";
 import { BucketDeployment, CacheControl, Source } from "aws-cdk-lib/aws-s3-deployment";

@@ -57,7 +57,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   const table = createTable(stack, config.retention, config.adopted?.table);
   const importQueue = createQueue(stack, "Imports");
   for (const queue of [importQueue, importQueue.deadLetterQueue?.queue]) {
-    // A replaced queue may still contain messages.
+    // A queue that CloudFormation replaces or deletes may still contain messages, so it is kept.
     queue?.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   }
   const bucket = createBucket(stack, importQueue, config, config.adopted?.bucket);

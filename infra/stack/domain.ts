@@ -1,7 +1,4 @@
-/**
- * The API's own domain name. It is in the data stack and not deleted with that stack, because apps and DNS records contain it, and a new
- * domain name would have another DNS target. The service stack maps the domain name to its API.
- */
+/** The API's own domain name. It outlives the data stack, because a new domain name would have another DNS target. */
 import { CfnBasePathMapping, CfnDomainName, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { CfnOutput, RemovalPolicy } from "aws-cdk-lib/core";
 import type { Construct } from "constructs";

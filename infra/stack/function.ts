@@ -38,7 +38,7 @@ export interface FunctionSpec {
   readonly environment?: Readonly<Record<string, string>>;
   /** Why the function sends messages to its own queue. Lambda's loop detection, which stops such a chain after 16 steps, is then off. */
   readonly recursion?: string;
-  /** Without this, Lambda logs only failed invocations. */
+  /** If true, Lambda logs each invocation. By default, it logs only failed ones. */
   readonly logsEachInvocation?: true;
   /** The log group. By default, the function gets its own log group. */
   readonly logGroup?: LogGroup;

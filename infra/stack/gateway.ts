@@ -38,7 +38,7 @@ const noCaller = problem(
   "The access token or API key is missing or malformed, or its user is unknown or disabled.",
   { headers: CHALLENGE },
 );
-/** No other policy than that of a refused token denies (shared/auth/authorizer.ts), so this response is 401. */
+/** The authorizer denies only requests with a refused token (shared/auth/authorizer.ts), so the response to a denied request is 401. */
 const refusedToken = problem("unauthenticated", "The access token was refused ($context.authorizer.reason).", {
   variables: { "WWW-Authenticate": "context.authorizer.challenge" },
 });
@@ -115,7 +115,7 @@ export function preflight(methods: readonly PathMethod[], allowedOrigins: readon
     "x-amazon-apigateway-integration": {
       type: "mock",
       passthroughBehavior: "never",
-      // No template could read a binary body, and JSON is a binary media type of the API.
+      // Convert the body to text, because JSON is a binary media type of the API, and a template cannot read a binary body.
       contentHandling: "CONVERT_TO_TEXT",
       requestTemplates: { "application/json": JSON.stringify({ statusCode: 204 }) },
       responses: {

@@ -1,7 +1,4 @@
-/**
- * The role with which API Gateway writes logs. All APIs of an account and region share one role. It outlives the data stack, because
- * without it API Gateway would refuse to deploy any API with logs. Another deployment replaces the role with its own.
- */
+/** The role with which API Gateway writes logs. It outlives the data stack, because all APIs of the account and region share it. */
 import { CfnAccount } from "aws-cdk-lib/aws-apigateway";
 import { RemovalPolicy } from "aws-cdk-lib/core";
 import { Construct } from "constructs";

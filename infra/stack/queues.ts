@@ -7,9 +7,12 @@ import { eventFunctions } from "../routes/routes.ts";
 import { ExplainedAlarm, type Meaning } from "./alarms.ts";
 import { accept } from "./rules.ts";
 
-/** The maximum of SQS, so that operators have enough time. */
+/** Days for which a dead-letter queue keeps a message: the maximum of SQS, so that operators have enough time. */
 const DEAD_LETTER_DAYS = 14;
-/** Shorter than `DEAD_LETTER_DAYS`: a message keeps its age when it moves to the dead-letter queue, and must not expire there at once. */
+/**
+ * Days for which any other queue keeps a message. They are fewer than `DEAD_LETTER_DAYS`, because a message keeps its age when it moves to
+ * the dead-letter queue, and must not expire there at once.
+ */
 const QUEUE_DAYS = 4;
 /** Failed receives before a message is a dead letter. A failing webhook receiver does not count: its retry has a message of its own. */
 const MAX_RECEIVES = 5;

@@ -102,7 +102,10 @@ function folderStatements(files: NonNullable<Access["files"]>, bucket: Bucket): 
 
 const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
 
-/** The ids of the findings contain the CDK's generated name of the stack export for the bucket's ARN. */
+/**
+ * Returns the accepted findings of cdk-nag about folders, by their ids. An id contains the CDK's generated name of the stack export for the
+ * bucket's ARN.
+ */
 export function folderFindings(
   { stack, bucketArn }: Bucket,
   files: NonNullable<Access["files"]>,

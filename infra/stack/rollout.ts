@@ -1,7 +1,4 @@
-/**
- * Lets CodeDeploy replace functions step by step. If an alarm goes off in the five minutes of the first step, all invocations go to the old
- * version again, and CloudFormation rolls back.
- */
+/** Lets CodeDeploy replace functions step by step, and undo the deployment if an alarm goes off in the five minutes of the first step. */
 import { Alarm } from "aws-cdk-lib/aws-cloudwatch";
 import { CfnApplication, CfnDeploymentGroup } from "aws-cdk-lib/aws-codedeploy";
 import { CfnAlias, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";

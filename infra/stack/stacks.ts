@@ -35,7 +35,7 @@ export function createStacks(
   const { bucket, importQueue, secretsKey, identity } = data;
   const service = new Stack(scope, stackNameOf(config.stage), {
     description: "Multi-tenant canvassing backend",
-    // CloudFormation accepts templates of at most one megabyte, with indentation.
+    // CloudFormation accepts templates of at most one megabyte, and indentation counts.
     suppressTemplateIndentation: true,
     ...(config.tags !== undefined && { tags: config.tags }),
   });
@@ -44,7 +44,8 @@ export function createStacks(
     table: data.table,
     bucket,
     deliveryQueue: createQueue(service, "Deliveries"),
-    // It is also the on-failure destination of the publisher's event source. With another id, CloudFormation would replace the queue.
+    // This queue is also the on-failure destination of the publisher's event source. Its id stays, because with another id CloudFormation
+    // would replace the queue.
     poisonRecords: createDeadLetterQueue(service, "ParkedRecords", {
       title: "Poison records",
       impact: "Webhooks of some changes were not sent, because the changes could not be turned into events.",

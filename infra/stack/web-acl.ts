@@ -32,7 +32,10 @@ const MAX_PATH_BYTES = 2_048;
  */
 const MAX_AUTHORIZATION_BYTES = limits.accessToken + "Bearer ".length;
 
-/** These rules search texts in which users may write anything. No function executes the texts, and no page shows them as HTML. */
+/**
+ * The web ACL only counts the matches of these rules, because they search texts in which users may write anything. No function executes the
+ * texts, and no page shows them as HTML.
+ */
 const countedRules = [
   ...["SizeRestrictions_BODY", "SizeRestrictions_QUERYSTRING", "GenericLFI_BODY", "GenericRFI_BODY"],
   ...["CrossSiteScripting_BODY", "EC2MetaDataSSRF_BODY", "GenericLFI_QUERYARGUMENTS", "GenericRFI_QUERYARGUMENTS"],

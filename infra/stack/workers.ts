@@ -21,11 +21,17 @@ import { accept } from "./rules.ts";
 
 /** Lambda halves a failing batch, so seven retries isolate one bad record of 100. The other retries are for temporary faults. */
 const STREAM_RETRIES = 10;
-/** The number is small, because a failing flush delays others in the same stream shard. The company's next write starts another flush. */
+/**
+ * Retries of a flush. They are few, because a failing flush delays others in the same stream shard. The company's next write starts another
+ * flush.
+ */
 const FLUSH_RETRIES = 3;
 /** The sweeper replaces a lost queue message within half of these seconds, so a longer delay means a fault of the service. */
 const OVERDUE_SECONDS = 900;
-/** Lambda gives up older records, and reports only their positions. An operator then has one hour to read them. */
+/**
+ * Lambda gives up a record of this age, and reports only its position. The stream keeps records for 24 hours, so an operator then has one
+ * hour to read the record.
+ */
 const STREAM_MAX_AGE_SECONDS = 23 * 3_600;
 
 export function createEvents(scope: Construct, platform: Platform): void {

@@ -1,7 +1,4 @@
-/**
- * Erases a company: its users at the identity provider, its files, and its rows in each table of the deployment. Each step can be repeated,
- * so a repeated command continues.
- */
+/** Erases a company: its users at the identity provider, its files and its rows. A repeated command continues. */
 import * as z from "zod/mini";
 import { findPoolUser, removePoolUser, type UserPool } from "#shared/aws/cognito.ts";
 import { countFiles, type FileStore, removeFiles } from "#shared/aws/s3-folders.ts";

@@ -1,7 +1,4 @@
-/**
- * Exports all data of a company to the bucket: its rows as NDJSON, and copies of its files. An interrupted export continues after the last
- * stored part. Only one part at a time is in memory.
- */
+/** Exports all data of a company to the bucket: its rows as NDJSON, and copies of its files. A repeated command continues. */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import * as z from "zod/mini";

@@ -1,7 +1,4 @@
-/**
- * Suspends and resumes a company. The API refuses the users of a suspended company. Its deliveries and unfinished imports continue, because
- * they result from earlier requests.
- */
+/** Suspends and resumes a company. The API refuses the users of a suspended company, but its deliveries and unfinished imports continue. */
 import * as z from "zod/mini";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { type Clock, iso } from "#shared/clock.ts";

@@ -1,7 +1,4 @@
-/**
- * Records the rows that a release stores: starts the local service, sends requests that create rows of nearly every type, and reads the
- * rows. Tests check that the next release can read them.
- */
+/** Records rows of nearly every type as this release stores them, because tests check that the next release can read them. */
 import { setTimeout as wait } from "node:timers/promises";
 import { type AttributeValue, paginateScan } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";

@@ -1,7 +1,4 @@
-/**
- * Makes the data of one company equal to that in a restored table, while other companies continue to work. Users, webhooks with their
- * deliveries, and jobs do not change. Otherwise rights that were taken away could return, or webhooks could be sent again.
- */
+/** Makes the data of one company, except users, webhooks and jobs, equal to that in a restored table, while other companies work. */
 import { isDeepStrictEqual } from "node:util";
 import { iso } from "#shared/clock.ts";
 import { unloggedFacts } from "#shared/company-index/activity/read.ts";
@@ -77,7 +74,8 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
 /**
  * Returns true for rows that are restored: statuses, tags, prospects with all their records, addresses, territories, locators (`I`),
  * calendars (`K`), agendas (`KA`), activity, receipts of operations (`OP`) and ids that clients chose (`CR`). If the restore undoes an
- * operation, its receipt goes too, so that the device can send it again. Users and the company's own row are not restored.
+ * operation, its receipt goes too, so that the device can send it again. Users and the company's own row are not restored, because users
+ * could get back rights that they have lost. Webhooks and deliveries are not restored, because the same webhooks could be sent again.
  */
 const isRestored = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:P#.*|A#.*|I#.*|K#.*|KA#.*|OP#.*|CR#.*|T|TD|FL|FD)$/.test(pk) ||

@@ -1,7 +1,4 @@
-/**
- * Finds the users and API keys whose rights in the restored table differ from their rights now. After the switch, a user who was disabled
- * after the restore point would have old rights again, and a revoked key would work again.
- */
+/** Finds the users and API keys that would get back old rights, because their rights in the restored table differ from their rights now. */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { StoredKey } from "#shared/auth/key-ring.ts";

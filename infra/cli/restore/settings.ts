@@ -1,7 +1,4 @@
-/**
- * Gives a restored table the settings that AWS does not restore. The next deployment of the service stack creates its alarms and IAM
- * policies.
- */
+/** Gives a restored table the settings that AWS does not restore, except alarms and IAM policies, which the next deployment creates. */
 import {
   ContinuousBackupsUnavailableException,
   DescribeContinuousBackupsCommand,

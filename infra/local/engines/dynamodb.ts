@@ -45,8 +45,8 @@ export async function connectDynamoDb(endpoint: string, limitMs: number = CONNEC
 const GUARDED = '(read -r _ <&3; kill -9 $$ 2>/dev/null; rm -rf "$SCRATCH") & exec 3<&-; exec "$@"';
 
 /**
- * `database` is the SQLite file of the tables. It is undefined if the tables are in the server's own memory.
- * @param file the SQLite file of the tables. If it is undefined, the tables are in memory.
+ * Returns the server, and in `database` the SQLite file of its tables, which is undefined if the server itself holds them in memory.
+ * @param file the SQLite file in which the tables stay. If it is undefined, the tables are lost when the server ends.
  */
 export async function startDynamoDb(
   file: string | undefined,

@@ -56,7 +56,7 @@ const QueueConfiguration = z.strictObject({
 
 const NO_PATTERN = "patterns are not supported by the local runtime";
 const CorsRule = z.strictObject({
-  /** Each is an origin, or `*` for all origins. */
+  /** Each entry is an origin, or `*` for all origins. */
   AllowedOrigins: z.array(z.string().check(z.regex(/^(?:\*|[^*]+)$/, NO_PATTERN))),
   AllowedMethods: z.array(z.enum(["GET", "PUT", "HEAD", "POST", "DELETE"])),
   AllowedHeaders: z._default(z.array(z.string().check(z.regex(/^[^*]+$/, NO_PATTERN))), []),
