@@ -31,7 +31,7 @@ export const directoryOnly: IdentityProvider = {
   withdraw: async () => undefined,
 };
 
-/** A user pool usually needs less time to create a user and send the mail. */
+/** The time of an invitation request. A user pool usually needs less time to create a user and send the mail. */
 const ANSWERS_AFTER_MS = 2_000;
 
 export function userPool(id: string, client: CognitoIdentityProviderClient = cognitoClient()): IdentityProvider {

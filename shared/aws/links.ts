@@ -13,7 +13,7 @@ export interface Link {
 /** S3 refuses an upload with other headers, with other bytes, or to an existing file. */
 export interface UploadHeaders {
   readonly "content-type": string;
-  /** Must be `*`, with which S3 refuses to replace a file. */
+  /** Must be `*`, so that S3 refuses to replace a file. */
   readonly "if-none-match": string;
   readonly "content-length"?: string | undefined;
   readonly "x-amz-checksum-sha256"?: string | undefined;

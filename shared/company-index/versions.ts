@@ -197,7 +197,7 @@ export function newestUnflushed(
   };
 }
 
-/** An unflushed entry is newer than every part. */
+/** The age of an unflushed entry, which is newer than every part. */
 const UNFLUSHED = Number.POSITIVE_INFINITY;
 
 function newestOf<Entry extends { readonly version: number }>(

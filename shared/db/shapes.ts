@@ -16,7 +16,7 @@ export function readable<T extends Item>(item: T, knownType?: string): T {
   if (shape === undefined) return item;
   const known = shapeOf(String(type));
   if (typeof shape === "number" && shape <= known) return item;
-  // The item of a read with `fields` may lack its key.
+  // A read with `fields` may return an item without its key.
   const row = pk === undefined ? `row with the id ${String(id)}` : `row ${String(pk)} ${String(sk)}`;
   throw new NewerShape(
     `the ${row} of type ${String(type)} has shape ${String(shape)}, and this release reads shapes up to ${known}: a later release has written it`,

@@ -99,7 +99,7 @@ export class RingArea {
     return this.#edges.byteLength + this.#list.byteLength;
   }
 
-  /** For tests. */
+  /** Number of edges that were examined, for tests. */
   get compared(): number {
     return this.#compared;
   }

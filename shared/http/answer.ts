@@ -71,7 +71,7 @@ export function commonHeaders(request: Request, status = 200): Record<string, st
   };
 }
 
-/** The `dur` values are counts. A 404 shows no units, because they would distinguish a hidden row from a missing one by its size. */
+/** The `dur` values are counts. A 404 shows no units, because only a hidden row has a size, so units would tell it from a missing row. */
 function serverTiming(status: number): Record<string, string> {
   const usage = usageSoFar();
   if (process.env.SERVER_TIMING !== "on" || usage === undefined) return {};

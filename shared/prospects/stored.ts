@@ -128,7 +128,7 @@ export const StoredProspect = z.object({
   emailAddress: unset(z.string()),
   lat: unset(z.number()),
   lng: unset(z.number()),
-  /** A copy, so that lists need no row of the address. */
+  /** A copy of the address, so that lists need not read the row of the address. */
   address: unset(Address),
   statusId: unset(Id),
   lastStatusChange: unset(LastStatusChange),
@@ -188,7 +188,7 @@ export type ListedRow = Omit<StoredProspect, "importId">;
 export const bulkJobOf = ({ bulk, version }: Pick<StoredProspect, "bulk" | "version">): BulkMark | undefined =>
   bulk?.version === version ? bulk : undefined;
 
-/** Attributes of their own: the fields that identify the row, and those that conditions use. */
+/** The fields with attributes of their own: those that identify the row, and those that conditions use. */
 const columns = {
   type: true,
   id: true,

@@ -32,7 +32,7 @@ type WithPolygon = z.infer<typeof WithPolygon>;
 export interface CompanyTerritories {
   readonly table: Reads;
   readonly companyId: number;
-  /** The head must be read before the territory. */
+  /** Read the head before the territory. A cached area may then be newer than its version, but never older. */
   readonly head: Pick<Head, "logId" | "territoriesVersion">;
 }
 

@@ -151,7 +151,7 @@ export async function activityReport(
   };
 }
 
-/** A report without the part that cannot be read would look complete. */
+/** The error if a row cannot be read, because a report without this row would look complete. */
 const unreadable = (cause: unknown): ApiError =>
   new ApiError("unavailable", "The activity of the company cannot be read.", { cause });
 

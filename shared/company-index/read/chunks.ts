@@ -57,7 +57,7 @@ export interface Log {
   readonly unflushed: Unflushed;
   /** The chunks after the reader's position, the oldest first. */
   readonly chunks: AsyncIterable<Chunk>;
-  /** The unflushed changes, and those of the first chunks. */
+  /** Returns the unflushed changes, and those of the chunks that the first read has returned. */
   readonly changesAtHand: () => readonly Change[];
 }
 

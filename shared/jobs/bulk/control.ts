@@ -19,7 +19,10 @@ type Jobs = Pick<JobQueue, "send">;
 
 const PATIENCE: Patience = { tries: 25, ms: 200 };
 
-/** Waits up to five seconds for the end of the chunk. The returned job may still be `running`. Throws `conflict` if it has ended. */
+/**
+ * Pauses a job, and waits up to five seconds for the end of its chunk. The returned job may still be `running`. Throws `conflict` if it has
+ * ended.
+ */
 export const pauseJob = /* @__PURE__ */ stopper("paused");
 
 /** Cancels a job. The changes that the job has already made remain. Like `pauseJob`, the request waits until a running job has stopped. */

@@ -158,7 +158,8 @@ export async function checkFile(context: ImportContext, job: ImportWork, file: F
   const size = sizeOf(stored);
   const tags = new NewTags(file.dictionary, progress.newTags);
   const report = await ErrorReport.open(context.objects, stored, size.errors);
-  // Clients may have seen higher counts than those of the checkpoint, because each renewal of the lease stores the present counts.
+  // The counts start at those of the checkpoint. Clients may have seen higher ones, because each renewal of the lease stores the present
+  // counts.
   let found: Found = { ...progress, warnings: stored.warnings, ignoredColumns: [] };
   const counts = () => ({
     processed: found.done.prospect + found.updated + report.count,

@@ -74,7 +74,7 @@ async function beginningFrom(
   if (state !== "awaiting_upload") return state === "running" && upload === undefined ? { state: "failed" } : {};
   const file = await objects.info(importKeys.uploaded(stored));
   if (file === undefined) {
-    // The client may still upload the file.
+    // Until `uploadMs` after the upload link expires, the client may still upload the file, so the job waits.
     if (upload === undefined || clock.now() < upload.untilMs + limits.uploadMs) return undefined;
     return { state: "failed", failure: "The file was not uploaded in time." };
   }

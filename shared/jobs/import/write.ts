@@ -79,7 +79,7 @@ export async function writeRows(
     await writer.finish();
     return true;
   } finally {
-    // Nothing may write after the invocation has ended.
+    // Wait for the writes of the last batch, because nothing may write after the invocation has ended.
     await writer.ended().catch(() => undefined);
   }
 }

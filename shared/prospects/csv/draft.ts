@@ -27,7 +27,7 @@ const CustomFieldText = z.pipe(
     z.transform((value, context) => {
       try {
         const fields = readJson(value);
-        // JSON bodies must not have this key either.
+        // The key `__proto__` is refused, as in JSON bodies.
         if (!JSON.stringify(fields).includes('"__proto__":')) return fields;
       } catch {}
       context.issues.push({ code: "custom", message: "must be a JSON object without the key __proto__", input: value });

@@ -137,7 +137,7 @@ export class PinText {
     this.#length = at + end.length;
   }
 
-  /** Valid until the next call of `begin`. */
+  /** Returns the piece, which is valid until the next call of `begin`. */
   finish(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }

@@ -130,7 +130,8 @@ class Chain {
     for (const step of this.steps) {
       if (isStopped()) break;
       const result = await this.#applyStep(batch, step, isBlocked);
-      // Only a conflict has a record. It has written nothing, so it may get the outcome `retry` if the response has no room for the record.
+      // Only the result of a conflict has a record. The operation has written nothing, so it may get the outcome `retry` if the response
+      // has no room for the record.
       if (result.record !== undefined && !batch.takesRecord(result.record)) break;
       results.push([step.at, result]);
       if (result.outcome === "retry") break;

@@ -22,7 +22,7 @@ import { isExpired, readDue, readWebhookState, type WebhookState } from "#shared
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 const noCounts = {
-  /** Deliveries that are expected or exist. A delivery that is expected but does not exist, or the reverse, is also a fault. */
+  /** Number of deliveries that are expected or exist. If a delivery has only one of these two properties, this is also a fault. */
   matched: 0,
   delivered: 0,
   waiting: 0,
