@@ -17,7 +17,10 @@ import { Part } from "./ui/states.tsx";
 notifyManager.setScheduler(queueMicrotask);
 
 const RETRIES = 2;
-/** The statuses of a change that failed because somebody else has deleted or changed the record. The page then loads all its data again. */
+/**
+ * The HTTP statuses of a change that failed because somebody else has deleted or changed the record. The page then loads all its data
+ * again.
+ */
 const OUTDATED = [404, 409];
 
 const queries = new QueryClient({

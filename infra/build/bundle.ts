@@ -43,7 +43,7 @@ const neverLoaded: Plugin = {
 
 const alias = { "node:http": join(root, "infra/build/node-http.ts") };
 
-/** CommonJS dependencies call `require`, which an ES module does not have. */
+/** Defines `require` in each bundle, because CommonJS dependencies call it and an ES module does not have it. */
 const REQUIRE_IN_ESM = `import{createRequire as requireFrom}from"node:module";const require=requireFrom(import.meta.url);`;
 
 const common = {

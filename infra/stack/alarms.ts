@@ -76,7 +76,10 @@ export function stoppedAlarm(watched: LambdaFunction, meaning: Meaning): void {
 }
 
 interface BatchAlarms {
-  /** The field `event` of log lines about failed items. Lambda counts an invocation that returns `batchItemFailures` as a success. */
+  /**
+   * The field `event` of log lines about failed items. The alarm counts these lines, because Lambda counts an invocation that returns
+   * `batchItemFailures` as a success.
+   */
   readonly failedItem: string;
   readonly metricName: string;
   readonly fails: Meaning;
@@ -101,7 +104,7 @@ export function lagAlarm(watched: LambdaFunction, seconds: number, meaning: Mean
 /** The path of a field in the service's log lines (shared/log.ts). Lambda's JSON format puts these fields below `message`. */
 type LogField = `$.message.${string}`;
 
-/** The metric is 1 in a minute with a log line of the event, or the largest value of the field `metricValue` in these lines. */
+/** Creates a metric. It is 1 in a minute with a log line of the event, or the largest value of the field `metricValue` in these lines. */
 export function logMetric(
   watched: LambdaFunction,
   metricName: string,

@@ -66,10 +66,13 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
   if (plan.dailyDays > 0) absenceAlarm(home, completed);
 }
 
-/** An alarm counts the failed jobs in the log. AWS Backup's metrics name no reason, and those of restores name no vault. */
+/**
+ * Logs the jobs. An alarm counts the failed ones in the log, because AWS Backup's metrics name no reason, and those of restores name no
+ * vault.
+ */
 function logJobs(home: Construct, vault: BackupVault, restores: Role, logDays: number) {
   const logGroup = new LogGroup(home, "Jobs", {
-    // EventBridge expects this prefix.
+    // EventBridge writes only to log groups whose names begin with `/aws/events/`.
     logGroupName: `/aws/events/${Stack.of(home).stackName}/backups`,
     retention: logDays,
     removalPolicy: RemovalPolicy.DESTROY,

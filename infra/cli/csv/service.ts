@@ -69,7 +69,7 @@ function textOf({ detail, errors, status, requestId }: Problem): string {
   return `${detail}${faults.join("")} (${status}, request ${requestId})`;
 }
 
-/** With a wait of two seconds after each, these tries last ten minutes, in which a service can restart. */
+/** Maximum number of tries. With two seconds between them, they last ten minutes, in which a service can restart. */
 const TRIES = 300;
 
 export async function retried<T>({ signal }: Run, server: string, work: () => Promise<T>, tries = TRIES): Promise<T> {

@@ -2,7 +2,7 @@
 import { ACCOUNT, REGION } from "../servers/address.ts";
 import type { TemplateResource } from "./resources.ts";
 
-/** Returns the logical id, to which CloudFormation would add a random suffix. S3 requires bucket names in lower case. */
+/** Returns the name of a resource: its logical id, to which CloudFormation would add a random suffix. S3 requires names in lower case. */
 export const physicalName = (logicalId: string, { Type }: Pick<TemplateResource, "Type">): string =>
   Type === "AWS::S3::Bucket" ? logicalId.toLowerCase() : logicalId;
 
