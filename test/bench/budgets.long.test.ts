@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => table.stop());
 
 const CREATES = 1_024;
-/** If a list read the notes of its prospects, a hundred notes of each would already exceed the limits of the list. */
+/** Notes of each listed prospect. A hundred suffice in short runs: a list that read them would already exceed its limits. */
 const NOTES = sized({ short: 100, wide: 1_000 });
 
 /** Rows of the imported CSV file. An import writes batches of at most 2 048 rows, so the second batch is only partly filled. */

@@ -1,4 +1,7 @@
-/** Measures the budgets of bulk jobs: their units beside those of single requests, and their time beside that of a plain loop. */
+/**
+ * Measures the budgets of bulk jobs. It compares their units with those of single requests, and their time with that of a plain loop, which
+ * sends the same transactions with the SDK alone.
+ */
 import { TransactWriteCommand, type TransactWriteCommandInput } from "@aws-sdk/lib-dynamodb";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -82,7 +85,7 @@ export async function bulkSpeed(stage: Stage, endpoint: string): Promise<Budget[
     const run = await newJob(stage, job, ids);
     sent.length = 0;
     const bulk = await taken(run);
-    // The transactions after the first `count` ones only store the state of the job.
+    // The plain loop repeats only the first `count` transactions, because the later ones only store the state of the job.
     const own = sent.slice(0, count);
     await context.table.batchPut(before);
     const bare = await taken(() => mapConcurrently(own, LANES, (input) => plain.send(new TransactWriteCommand(input))));

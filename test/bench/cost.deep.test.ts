@@ -18,7 +18,7 @@ const deployment = deploymentOf("production");
 
 /**
  * The short tests leave out most scenarios with a thousand reps, whose simulation takes ten seconds. A change of the simulation also alters
- * the days with fewer reps.
+ * the days with fewer reps, so the short tests notice it too.
  */
 const reps = sized({ short: REPS.filter((count) => count < 1_000), wide: [...REPS] });
 const left = REPS.filter((count) => !reps.includes(count));

@@ -21,7 +21,7 @@ const EXPORT_HEAP_MB = 64;
 const YOUNG_MB = 4;
 const MB = 2 ** 20;
 
-/** Numbers of partitions of the table, including `from` and `to`. A partition contains 128 consecutive prospect ids. */
+/** The partitions of the table with the numbers `from` to `to`, both included. A partition contains 128 consecutive prospect ids. */
 const Blocks = z.object({ from: z.int(), to: z.int() });
 export type Blocks = z.infer<typeof Blocks>;
 
@@ -49,7 +49,7 @@ const Ratios = z.object({
   bareReadMs: z.number(),
 });
 
-/** The process fails if its heap exceeds this number of megabytes. */
+/** Returns options of Node.js with which a process fails if its heap exceeds `mb` megabytes. */
 const heapOf = (mb: number) => ({ flags: [`--max-heap-size=${mb}`, `--max-semi-space-size=${YOUNG_MB}`] });
 
 /** Measures one import and one export. The rows per second and the memory depend on the load of the machine. */
@@ -85,7 +85,7 @@ export const csvRatios = (table: BenchTable, count: number): Promise<Budget[]> =
     ];
   });
 
-/** Writes the CSV file of a company, and calls `work` with the job of its processes and the number of notes in the file. */
+/** Writes the CSV file of a new company. Then calls `work` with the arguments of csv-process.ts and the number of notes in the file. */
 async function withCompany<T>(
   table: BenchTable,
   name: string,
@@ -103,7 +103,7 @@ async function withCompany<T>(
   }
 }
 
-/** Rows that are in memory at a time. */
+/** Rows of the CSV file that are in memory at a time. */
 const PORTION = 4_000;
 
 const columns = "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedToEmail,tags,notes".split(

@@ -114,7 +114,7 @@ const REQUESTS = 600;
 const WARM_UP_REQUESTS = 3_000;
 const RATES = 5;
 
-/** With these rates, no throttle affects the measurement. */
+/** Settings of the local service: limits of requests per second so high that they delay no measured request. */
 const UNTHROTTLED = { REQUEST_RATE: "100000", COMPANY_RATE: "100000" };
 
 /**
@@ -123,7 +123,7 @@ const UNTHROTTLED = { REQUEST_RATE: "100000", COMPANY_RATE: "100000" };
  */
 const PAGES = 25;
 
-/** The aim: 150 lists a second for all clients together, on a machine with two processors. */
+/** The aim in milliseconds per list: 150 lists a second for all clients together, on a machine with two processors. */
 const LIST_MS = 6.67;
 
 /** Measures lists through the whole local service (gateway, authorizer, function and table), which shares the machine with the clients. */

@@ -28,12 +28,12 @@ function tileOf({ lat, lng }: { readonly lat: number; readonly lng: number }, z:
 }
 
 const [largest = { lat: 0, lng: 0 }] = cities;
-/** The tile of this zoom that contains the center of the largest city. */
+/** Returns the tile of this zoom that contains the center of the largest city. */
 export const largestCityTile = (zoom: number): Tile => tileOf(largest, zoom);
 const denseTile = largestCityTile(DENSE_ZOOM);
 const country = ClusterQuery.parse({ bbox: "-125,24,-66,50", zoom: "4" });
 
-/** A territory with this ring contains the same prospects as the box. */
+/** Returns a ring of `RING_POINTS` points along the edges of the box. A territory with this ring contains the same prospects as the box. */
 function ringAround(bbox: string): [number, number][] {
   const [west = 0, south = 0, east = 0, north = 0] = bbox.split(",").map(Number);
   const side = RING_POINTS / 4;
@@ -110,7 +110,7 @@ export async function mapTimes(stage: Stage): Promise<Budget[]> {
   const inTile = { onMap: true, box: [-106.875, 38.822, -104.0625, 40.9799] } as const;
   const { total } = (await findFiltered(context, caller, {}, inTile)).matches;
   const about = sizeOf(Math.round(total / 1_000) * 1_000);
-  // In smaller companies, the fixed cost of a request is a large part of the times.
+  // In smaller companies, the fixed cost of a request is a large part of both times, so their ratio has no limit.
   const most = company.count < 1_000_000 ? null : 2;
   const ratio = of("territory") / of("bbox");
   return [

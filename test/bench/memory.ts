@@ -28,7 +28,7 @@ export async function memoryBudgets(stage: Stage, endpoint: string): Promise<Bud
   const { restingBytes, peakBytes, indexBytes, estimatedBytes } = ReaderMemory.parse(
     await inOwnProcess("reader.ts", job, { flags }),
   );
-  // In smaller companies, other objects of the process are a large part of the growth.
+  // In smaller companies, other objects of the process are a large part of the growth, so the budgets have no limit.
   const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
   const line = budgetsOf(sizeOf(company.count));
   return [

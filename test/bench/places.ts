@@ -44,7 +44,7 @@ export function cityAt(part: number): City {
   return at(cities, 0);
 }
 
-/** The location has six decimals (about 10 cm), as those of phones. */
+/** Returns a location with six decimals (about 10 cm), like the locations that phones report. */
 export function houseIn({ lat, lng }: City, random: () => number): { lat: number; lng: number } {
   // The Box-Muller transform turns two uniform random numbers into a normally distributed point around the centre.
   const radius = SPREAD * Math.sqrt(-2 * Math.log(1 - random()));

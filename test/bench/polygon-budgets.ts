@@ -37,7 +37,9 @@ const rings = {
   }),
 };
 
-/** A plain test compares all 5 000 edges with each prospect. */
+/**
+ * Maximum mean number of edges that a search in a polygon compares with a prospect. Without `RingArea`, it would compare all 5 000 edges.
+ */
 const MOST_COMPARISONS = 500;
 
 export async function polygonBudgets(stage: Stage): Promise<Budget[]> {

@@ -62,7 +62,7 @@ async function load(postgres: Postgres, company: BenchCompany): Promise<void> {
   await postgres.run(INDEXES);
 }
 
-/** One string with all rows would need too much memory. */
+/** Yields the rows in pieces, because one string with all rows would need too much memory. */
 function* lines(company: BenchCompany): Generator<string> {
   let piece = "";
   for (let at = 0; at < company.count; at++) {

@@ -30,7 +30,10 @@ const APART = 7;
 
 const all = { least: 1, settleMs: 0 };
 
-/** A warm function has the company's data key in memory, so the real encryption of cursors would need no units either. */
+/**
+ * Replaces the encryption of cursors. The real encryption would need no units either, because a warm function has the company's data key in
+ * memory.
+ */
 const secrets: ApiContext["secrets"] = {
   seal: async (_, __, text) => Buffer.from(text),
   open: async (_, __, sealed) => Buffer.from(sealed).toString(),

@@ -100,7 +100,7 @@ export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: 
   ];
 }
 
-/** Measures budgets 3 and 4 for a list in a cold function. */
+/** Measures the rounds (budget 3) and the read units (budget 4) of a list in a cold function. */
 export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const { company, caller } = stage;
   const line = budgetsOf(sizeOf(company.count));
@@ -109,7 +109,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const plain = await ask("one rep");
   const search = await ask("common word");
   const thousands = company.count / 1_000;
-  // In smaller companies, most read units are for the rows of the page and not for the search index.
+  // In smaller companies, most read units are for the rows of the page and not for the search index, so the budget has no limit.
   const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
   const per = "read units per 1 000 prospects";
   return [
@@ -119,7 +119,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   ];
 }
 
-/** Measures budget 5 for map windows in a cold function. */
+/** Measures budget 5: the share of the search index that a cold function reads for a map window. */
 export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const { company, context } = stage;
   const { head } = await readUnflushed(context.table, company.id);
@@ -139,7 +139,7 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const line = budgetsOf(sizeOf(company.count));
   const name = "map window of 0.2 degrees";
   const compared = "rows compared / returned, maximum";
-  // Smaller companies have few segments, of which one or two contain a whole city.
+  // Smaller companies have few segments, of which one or two contain a whole city, so the budget has no limit.
   const most = company.count >= 1_000_000 ? 10 : null;
   return [
     line(5, `${name}, cold, maximum of 32, % of segments read`, most, largestPart),
@@ -190,7 +190,10 @@ export async function detailBudgets({ company, caller, context }: Stage, id: num
   return [budgetsOf(sizeOf(company.count))(3, "get, rounds", 1, usage.rounds)];
 }
 
-/** Measures budget 3 for the first request of a cold function. The authorizer, another function, looks up the caller. */
+/**
+ * Measures the rounds (budget 3) of the first request of a cold function, and separately those of the authorizer, which is another
+ * function.
+ */
 export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget[]> {
   const { company, caller, sub } = stage;
   const rounds = async (work: (context: ApiContext) => Promise<unknown>): Promise<number> => {
@@ -205,7 +208,10 @@ export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget
   ];
 }
 
-/** Measures a key of an account with the maximum number of keys, because one row contains all keys of an account. */
+/**
+ * Measures the units of the authorizer. The API key belongs to an account with the maximum number of keys, because one row contains all
+ * keys of an account.
+ */
 export async function authorizerBudgets(table: BenchTable): Promise<Budget[]> {
   const context = contextOn(table.open());
   const owner = await newOwner(context);

@@ -51,7 +51,7 @@ export async function countReads(stage: Stage, smaller?: Counted, notes = NOTES)
     ...(await coldStartBudgets(stage, firstId + count - 1)),
     // The map comes after the reads above, because its territory adds an index entry, which would make them more expensive.
     ...(await mapUnits(stage)),
-    // Budget 14 does not depend on the number of prospects, so it is measured only for the first company.
+    // The costs of notes, past statuses and appointments do not depend on the number of prospects, so only the first company measures them.
     ...(smaller === undefined ? await attachedBudgets(stage, notes) : []),
   ];
   return { stage, warm, budgets };

@@ -30,7 +30,7 @@ export async function measureWebhooks(): Promise<WebhookFigures> {
   return { budgets: [...units, ...(await matchingCosts())], times: await deliveryTimes() };
 }
 
-/** The result is the mean of the events, because their bodies differ in length. */
+/** Number of delivered events. The result is the mean of their costs, because their bodies differ in length. */
 const DELIVERED = 50;
 
 async function benchCompany({ db, companyId }: Pipeline): Promise<BenchCompany> {
@@ -101,7 +101,10 @@ const event = (data: Record<string, unknown>): DomainEvent => {
   return { ...created, companyId: 1, recordId: 1, version: 1, data };
 };
 
-/** The registrations are prepared once for a batch of events, as in the service. */
+/**
+ * Measures the processor time of finding the registrations that match an event. As in the service, the registrations are prepared once for
+ * a batch of events.
+ */
 async function matchingCosts(): Promise<Budget[]> {
   const costs: Budget[] = [];
   for (const count of COUNTS) {

@@ -63,19 +63,20 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
 }
 
 /**
- * Measures budget 6 for background work: the mean write units of flushes, of merges, and of deletions of replaced parts, for one create.
+ * Measures the background work of one create (budget 6): the mean write units of flushes, of merges, and of deletions of replaced parts.
  */
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { ids } = stage.context;
   const { id } = stage.company;
-  // These flushes delete the replaced parts of the import that has filled the index.
+  // The import that has filled the index has left replaced parts. These flushes delete them, so that the measurement does not include this
+  // deletion.
   for (let i = 0; i < 2; i++) await flushCreates(stage, await ids.takeProspects(id, FLUSH_ENTRIES));
   const created = await ids.takeProspects(id, creates);
   let writeUnits = 0;
   for (let done = 0; done < creates; done += FLUSH_ENTRIES) {
     writeUnits += (await flushCreates(stage, created.slice(done, done + FLUSH_ENTRIES))).writeUnits;
   }
-  // The largest part of the index is merged only after many creates.
+  // The largest part of the index is merged only after many creates, so the limit is higher then.
   const limit = creates > 10_000 ? 1.6 : 1.4;
   const text = `create, write units in the background, mean of ${creates}`;
   return [budgetsOf(sizeOf(stage.company.count))(6, text, limit, writeUnits / creates)];

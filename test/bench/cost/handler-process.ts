@@ -34,7 +34,7 @@ const awslambda = {
 
 const Answer = z.object({ statusCode: z.optional(z.number().check(z.maximum(304))) });
 
-/** A refused request would cost less than a successful one. */
+/** Throws if the function has refused the request, because a refused request costs less than a successful one. */
 const assertSuccess = (answer: unknown): void => {
   if (!Answer.safeParse(answer ?? {}).success) throw new Error(`the function answered ${JSON.stringify(answer)}`);
 };

@@ -27,7 +27,9 @@ const PATCHES = FLUSH_ENTRIES / 2 - CREATES;
 /** After these requests, the function is warm and has the index in memory. */
 const WARM_UP = 3;
 const READS = 12;
-/** The listed pages together have more prospects than a function keeps in memory. */
+/**
+ * Pages that are listed. Together, they have more prospects than a function keeps in memory, so each list reads its rows from the table.
+ */
 const PAGES = 25;
 /** The centre of the demo company's city, and half the width of a map view with about 1 000 pins. Apps show more pins as clusters. */
 const [LAT, LNG, HALF_VIEW] = [39.739, -104.99, 0.025];
@@ -96,7 +98,8 @@ type Company = Awaited<ReturnType<typeof openCompany>>;
 function requestsOn(items: z.infer<typeof Page>["items"], statuses: z.infer<typeof Statuses>): Requests {
   const get = (path: string): Sent => ({ method: "GET", path });
   const prospectAt = (i: number) => at(items, (i * 7) % items.length);
-  // The second half of the requests restores the first statuses, so that each PATCH is a change, however often the requests are repeated.
+  // The first half of the requests changes the status of each prospect, and the second half restores it. Each PATCH is therefore a change,
+  // however often the requests are repeated.
   const patch = (i: number): Sent => {
     const { id, currentStatus } = prospectAt(i % PATCHES);
     const other = statuses.find((status) => status.id !== currentStatus?.id)?.id;

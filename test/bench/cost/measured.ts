@@ -46,7 +46,8 @@ export const Measured = z.object({
   /** Bytes of the answer 304 to a request for a map view. */
   notModifiedBytes: z.number(),
   /**
-   * What has a fixed price in the production preset, without backups and the scheduled smoke test. `queues` are those that functions read.
+   * Numbers of resources with a fixed price in the preset `production`, without those of backups and of the scheduled smoke test. `queues`
+   * counts only queues that functions read.
    */
   resources: z.object({
     alarms: z.number(),

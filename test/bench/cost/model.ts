@@ -114,7 +114,10 @@ function defaultDollars(preset: Deployment["preset"], requests: number, storedGb
   return storedGb * copiesOfAGb(preset) + alarms + webAcl + smokeTestDollars;
 }
 
-/** Returns the dollars a month of the copies of a GB at the time when the first monthly copy expires. Their number grows until then. */
+/**
+ * Returns the dollars a month for all backup copies of one GB, at the time when the first monthly copy expires. The number of copies grows
+ * until then.
+ */
 function copiesOfAGb(preset: Deployment["preset"]): number {
   const plan = backupPlanOf({ preset });
   if (plan === undefined) return 0;

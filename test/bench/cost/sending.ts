@@ -1,4 +1,4 @@
-/** Sends the measured requests, and says what each has used. */
+/** Sends the requests that the cost model measures. Returns the units, rounds and bytes of each request. */
 import { type IncomingMessage, request as open } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
@@ -39,7 +39,7 @@ export const sendTo =
     const text = (response.headers["content-encoding"] === "gzip" ? gunzipSync(whole) : whole).toString();
     const status = Number(response.statusCode);
     if (status >= 300 && status !== 304) throw new Error(`${method} ${path} answered ${status}: ${text}`);
-    // `Server-Timing` does not name what is 0.
+    // The header `Server-Timing` leaves out values that are 0.
     const used = (name: string): number =>
       Number(new RegExp(`${name};dur=([\\d.]+)`).exec(String(response.headers["server-timing"]))?.[1] ?? 0);
     const sentBytes = headBytes(response) + whole.length;
