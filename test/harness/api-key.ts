@@ -3,7 +3,7 @@ import type { ApiKeyWithSecret, NewApiKey, NewServiceAccount, ServiceAccount } f
 import { at, type Client } from "./client.ts";
 import { dataOf, uniqueName } from "./shapes.ts";
 
-/** By default, the account is an admin. */
+/** Creates a service account, by default with the role `admin`. */
 export const newAccount = async (by: Client, more: Partial<NewServiceAccount> = {}): Promise<ServiceAccount> =>
   dataOf(await by.POST("/api/service-accounts", { body: { name: uniqueName(), role: "admin", ...more } }), 201);
 

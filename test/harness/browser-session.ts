@@ -19,7 +19,7 @@ export const FROM_CONSOLE = { "X-Requested-With": "canvassing-console" } as cons
 
 export interface Browser {
   readonly cookies: Map<string, string>;
-  /** Sends and stores cookies. Does not follow a redirect. */
+  /** Sends one request with the stored cookies, and stores the cookies of the answer. Does not follow a redirect. */
   send(path: string, sent?: Sent): Promise<Visit>;
   /** Sends a request to the API as the console's scripts do. */
   call(method: string, path: string, body?: unknown): Promise<Visit>;

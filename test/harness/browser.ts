@@ -30,7 +30,10 @@ const IN_A_CONTAINER = [
   "--disable-gpu-rasterization",
 ];
 
-/** Maximum wait. It is longer than Playwright's 30 s for busy machines, and shorter than the time-out of the tests. */
+/**
+ * Maximum time that an action in the browser may take. It is longer than Playwright's 30 s for busy machines, and shorter than the time-out
+ * of the tests.
+ */
 const WAIT_MS = 240_000;
 
 export async function openBrowser(): Promise<Browser> {

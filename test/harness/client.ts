@@ -41,7 +41,7 @@ for (const one of [ajv, ajvOfQueries]) {
   one.addSchema({ $id: "openapi", ...document });
 }
 
-/** Sorted by the number of placeholders, so that a path without `{id}` is matched first. */
+/** The operations of the OpenAPI document, those with the fewest placeholders first, so that a path without `{id}` is matched first. */
 const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => {
     const pattern = new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{[^}]+\}/g, "[^/]+")}$`);
@@ -90,7 +90,10 @@ function compiled(name: string, compile: () => ValidateFunction): ValidateFuncti
 }
 const validatorAt = (pointer: string) => compiled(pointer, () => ajv.compile({ $ref: pointer }));
 
-/** The service reduces a number above the maximum, and ignores a filter that the user may not use, even if it is too long. */
+/**
+ * Matches faults of requests that the service accepts nevertheless: it reduces a number above the maximum, and ignores a filter that the
+ * user may not use, even if the filter is too long.
+ */
 const REDUCED = /must be <= |must match format "int64"|must NOT have more than \d+ characters/;
 
 /** Throws if the service has accepted a request that the document does not describe. */

@@ -36,7 +36,8 @@ export function closedDocument(): unknown {
 }
 
 function closing({ type, properties, additionalProperties, format, [KNOWN_VALUES]: values }: JsonSchema): object {
-  // In the list of the fields of a GeoJSON schema, `properties` and `type` are fields. This list is no schema, so it is not closed.
+  // GeoJSON has fields with the names `properties` and `type`. The list of these fields therefore looks like a schema, but it is none, so
+  // it is not closed.
   const isOpen = isSchema(properties) && !isSchema(type) && additionalProperties === undefined;
   const orNull = Array.isArray(type) && type.includes("null") ? [null] : [];
   return {

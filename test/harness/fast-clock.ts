@@ -5,7 +5,7 @@ import timers from "node:timers/promises";
 const [since, scale] = [Number(process.env.FAST_CLOCK_SINCE), Number(process.env.FAST_CLOCK_SCALE)];
 const [realNow, realWait] = [Date.now, timers.setTimeout];
 
-/** Shorter timers keep their real duration, because retries and time-outs wait for servers, which are not faster than usual. */
+/** Timers below this limit keep their real duration, because retries and time-outs wait for servers, which are not faster than usual. */
 const LONG_MS = 60_000;
 
 Date.now = () => since + (realNow() - since) * scale;

@@ -131,7 +131,7 @@ function hasHeaders(request: unknown): request is { headers: Record<string, stri
   return typeof request === "object" && request !== null && "headers" in request;
 }
 
-/** The SDK reports a connection that breaks before the reply with the same code. */
+/** Returns the error of a lost reply. It has the code with which the SDK reports a connection that breaks before the reply. */
 const lostReply = (): Error => Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
 
 async function apply(

@@ -17,7 +17,9 @@ export type Failure =
 
 export interface FaultyProxy {
   readonly url: string;
-  /** For example `PUT /uploads`. A path in the bucket does not contain the bucket's name. */
+  /**
+   * The method and the path of each request so far, for example `PUT /uploads`. A path in the bucket does not contain the bucket's name.
+   */
   readonly calls: readonly string[];
   /** Plans one failure for each of the next requests whose method and path begin with `call`. */
   fail(call: string, ...failures: readonly Failure[]): void;

@@ -10,7 +10,7 @@ const prefixes: Readonly<Record<string, string>> = {
   TrentService: "kms",
 };
 
-/** A transaction needs the action of each single operation in it. */
+/** The DynamoDB action for each kind of operation in a transaction. A transaction needs the actions of all its operations. */
 const transactional: Readonly<Record<string, string>> = {
   Put: "PutItem",
   Update: "UpdateItem",

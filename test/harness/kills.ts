@@ -4,7 +4,9 @@ import { sized } from "./tier.ts";
 
 /** `killPointsOf` returns two calls of work with at most this many calls, and three of longer work. */
 const SHORT_WORK = 50;
-/** Distances without a common divisor hit different calls of work that repeats the same calls. */
+/**
+ * Distances between the calls at which work is killed. They differ, so that they hit different calls of work that repeats the same calls.
+ */
 const DISTANCES = [3, 8, 21, 34, 13, 29] as const;
 
 export function* killPoints(turn: number): Generator<number, never> {

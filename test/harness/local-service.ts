@@ -80,7 +80,7 @@ async function readyOf(service: ChildProcess, ended: Promise<number | null>): Pr
   return z.parse(Ready, message);
 }
 
-/** The tests create users and sign in as them, which only a local service allows. */
+/** Throws unless the service at BASE_URL is a local one. The tests create users and sign in as them, which only a local service allows. */
 async function assertSignIn(baseUrl: string): Promise<void> {
   const answer = await fetch(`${baseUrl}/local/outputs`).catch(() => undefined);
   if (answer?.ok === true) return;

@@ -213,7 +213,7 @@ export async function startPointInTime(engine: string) {
     }
   }
 
-  /** AWS refuses changes of a table that is being created or updated, and an UpdateTable with several changes. */
+  /** Throws for what AWS refuses: changes of a table that is being created or updated, and an UpdateTable with several changes. */
   function check(operation: string, body: Json): void {
     const name = z.safeParse(Named, body).data?.TableName ?? nameOf(String(body.ResourceArn ?? ""));
     const state = states.get(name);

@@ -1,4 +1,7 @@
-/** Returns the arguments with which Lambda calls a function of the API: an event of API Gateway, and a context. Also returns requests. */
+/**
+ * The arguments with which Lambda calls a function of the API: an event of API Gateway, and a context. Also contains a request with an
+ * idempotency key.
+ */
 import type { APIGatewayProxyEvent, Context } from "aws-lambda";
 import * as z from "zod/mini";
 import { type Request, readRequest } from "#shared/http/request.ts";

@@ -38,7 +38,10 @@ export interface Receiver {
 /** On a busy machine, deliveries take minutes. The wait ends before the test does, so that the error says how many have arrived. */
 const WAIT_MS = 240_000;
 
-/** A request that does not come from the service has no attempt number. */
+/**
+ * Returns true if both requests belong to the same attempt of a delivery. A request that does not come from the service has no attempt
+ * number.
+ */
 const isSameAttempt = ({ headers: one }: Receipt, { headers: other }: Receipt): boolean =>
   one["x-service-attempt"] !== undefined &&
   one["x-service-attempt"] === other["x-service-attempt"] &&

@@ -66,7 +66,7 @@ function nameFunctions(): void {
     },
     presign: {
       value(this: SignatureV4, ...args: readonly unknown[]): unknown {
-        // The local server of S3 computes signatures too, outside of invocations.
+        // The local server of S3 computes signatures too, outside of invocations. It keeps its own credentials.
         if (invoked.getStore() !== undefined) Object.assign(this, { credentialProvider });
         return Reflect.apply(presign, this, args);
       },

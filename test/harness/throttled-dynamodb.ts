@@ -41,7 +41,10 @@ export async function startThrottledDynamoDb(behind: string, partitions: number,
     return bucket;
   }
 
-  /** If one partition refuses, no write uses units. As in DynamoDB, a large write may use more units than are left. */
+  /**
+   * Returns false if the partition of one of the writes refuses. Then no write uses units. As in DynamoDB, a large write may use more units
+   * than are left.
+   */
   function takes(...writes: readonly SizedWrite[]): boolean {
     if (writes.some(({ pk }) => bucketOf(pk).left <= 0)) return false;
     for (const { pk, units } of writes) bucketOf(pk).left -= units;

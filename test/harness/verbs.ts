@@ -104,7 +104,7 @@ export const importFile = (
   options: ImportOptions = {},
 ): Promise<FileResult> => files.importFile(context, caller, bytes, options, commitTo(context.table));
 
-/** Refuses each call, because changes of users without an invitation must not call the provider. */
+/** An identity provider that refuses each call, because a change of a user without an invitation must not call the provider. */
 const nobody: IdentityProvider = {
   takesSubjects: true,
   answersAfterMs: 0,

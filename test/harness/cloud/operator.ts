@@ -19,7 +19,10 @@ export function newOperator(given: Settings) {
     return stack;
   }
 
-  /** Deploys the stacks that the command names, with the settings and those of the command. Throws if a deployment fails. */
+  /**
+   * Deploys the stacks that the command names. The settings are those of settings.json and of the command's `-c` options. Throws if a
+   * deployment fails.
+   */
   async function deploy(command: string): Promise<void> {
     const more = Object.fromEntries(
       [...command.matchAll(/-c (\w+)=(\S+)/g)].map(([, key = "", value]) => [key, value]),
