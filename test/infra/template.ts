@@ -31,7 +31,7 @@ export const ownIdentity: DeployConfig = {
   allowedOrigins: ["https://app.example.com"],
 };
 
-/** The settings with copies by AWS Backup, as the preset `production` has them. */
+/** The settings of `ownIdentity`, and copies by AWS Backup as in the preset `production`. */
 export const withBackups: DeployConfig = { ...ownIdentity, backup: { dailyDays: 7, monthlyDays: 365 } };
 
 // Each of the next deployments has several independent settings, because a synthesis takes a second of processor time.

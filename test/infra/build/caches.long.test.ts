@@ -54,7 +54,7 @@ test("the cache keeps the four bundles that were used last", async () => {
   expect(readdirSync(join(kept, "bundles"))).toHaveLength(4);
 });
 
-/** The options of the local service. */
+/** The options with which the local service synthesizes its templates. */
 const options = { signIn: { tokenPath: "local/token", users: demoUsers }, isShared: true };
 const configOf = (port: number, timeScale = 1) => {
   const issuer = `http://127.0.0.1:${port}/local/oidc`;

@@ -17,7 +17,8 @@ test("the button signs the selected user in, and a request from the page is answ
   const page = await (await openContext(browser)).newPage();
   const faults = faultsOf(page);
   await page.goto(`${baseUrl()}/docs`);
-  // All sections are closed at first. A search opens those with a result. It also finds words in the summary of an operation.
+  // All sections are closed at first. A search opens the sections that contain a result. It also finds words in the summary of an
+  // operation.
   await page.getByText("Homes and businesses to canvass").waitFor();
   expect(await page.locator("#reference .opblock-tag-section").first().innerText()).toContain("Prospects");
   expect(await page.locator(".opblock-tag-section .opblock").count()).toBe(0);

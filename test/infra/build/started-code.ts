@@ -43,7 +43,10 @@ interface Range {
   readonly count: number;
 }
 
-/** Ranges are functions and are nested. The count of an inner function overwrites that of its outer function. */
+/**
+ * Returns the number of executed bytes. Each range is a function, and a function may be inside another one. The count of an inner function
+ * overwrites that of its outer function.
+ */
 function bytesRun(ranges: readonly Range[]): number {
   const runs = new Uint8Array(Math.max(0, ...ranges.map(({ endOffset }) => endOffset)));
   const outerFirst = ranges.toSorted((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);

@@ -36,7 +36,9 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** With neither AWS nor a local service, a command parses its arguments and then fails. */
+/**
+ * The environment variables of a command that reaches neither AWS nor a local service. Such a command parses its arguments and then fails.
+ */
 const { PATH, NODE_COMPILE_CACHE } = process.env;
 export const nowhere = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", AWS_EC2_METADATA_DISABLED: "true" };
 
@@ -61,7 +63,7 @@ function ended(args: readonly string[], env: NodeJS.ProcessEnv, fatal?: string):
 export const runFile = (file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> =>
   ended([file, ...args], env);
 
-/** A wait of 16 minutes takes six seconds of a fast clock. */
+/** The factor by which the clock of a command runs faster. With this factor, a wait of 16 minutes takes six seconds. */
 export const FAST_SCALE = 160;
 
 /** Runs the admin command on the simulated account. Its clock runs fast since the time `since`, which all commands of a test share. */

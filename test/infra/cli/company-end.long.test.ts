@@ -47,7 +47,10 @@ async function succeed(file: string, ...args: readonly string[]): Promise<string
 
 type Company = Awaited<ReturnType<typeof company>>;
 
-/** The receiver of the company's webhook refuses all deliveries until `repair` is called. */
+/**
+ * Creates a company with a rep, a prospect, an export and a webhook. The receiver of the webhook refuses all deliveries until `repair` is
+ * called.
+ */
 async function company(name: string) {
   const email = `owner@${name}.test`;
   const created = await succeed("company", "create", "--name", name, "--owner", email);

@@ -28,7 +28,7 @@ async function bytesOf(Key: string): Promise<Uint8Array> {
   return present(await Body?.transformToByteArray());
 }
 
-/** Returns all lines of an export, after checks of its files. */
+/** Checks the files of an export, and returns all their lines. */
 async function linesOf({ parts }: Pick<Manifest, "parts">): Promise<z.infer<typeof Line>[]> {
   const lines: z.infer<typeof Line>[] = [];
   for (const { key, lines: count, bytes, sha256 } of parts) {
@@ -139,7 +139,7 @@ test("an export has the fields of prospects, and the activity of flushed and of 
   expect(manifest.counts.loggedFacts).toBe(2);
 });
 
-// In the second case, each character has three bytes, and all rows are in one partition, so one segment of the scan reads all of them.
+// The 150 rows have characters of three bytes. They are in one partition, so one segment of the scan reads all of them.
 test.each([
   { text: "x".repeat(10_000), count: 500, partitions: 7, partBytes: 100_000 },
   { text: "\u65e5".repeat(10_000), count: 150, partitions: 1, partBytes: 1_000_000 },

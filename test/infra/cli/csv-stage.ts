@@ -51,7 +51,7 @@ export async function csvExportStage() {
   return { ...stage, whole, newFile, siblings };
 }
 
-/** Number of rows of a file, unless the test says another. */
+/** Number of rows of a file, unless the test gives another number. */
 export const ROWS = 40;
 
 export const IMPORTS = "/api/prospects/imports";

@@ -4,7 +4,10 @@ import { Killed } from "../../harness/killable.ts";
 const NEVER = Number.POSITIVE_INFINITY;
 
 export function plannedKills() {
-  /** The numbers of requests, and of those that are not reads of a table, up to the one at which the command is killed. */
+  /**
+   * How many requests (`calls`), or requests other than table reads (`writes`), the command still sends until it is killed. It is killed at
+   * the last one.
+   */
   let [calls, writes] = [NEVER, NEVER];
 
   async function endOf(work: () => Promise<unknown>): Promise<unknown> {
@@ -18,7 +21,7 @@ export function plannedKills() {
   }
 
   return {
-    /** A middleware for each client of the command. */
+    /** A middleware that counts the requests. The test adds it to each AWS client of the command. */
     middleware:
       <Args, Output>(next: (args: Args) => Promise<Output>, { commandName = "" }: { readonly commandName?: string }) =>
       async (args: Args): Promise<Output> => {

@@ -24,7 +24,7 @@ const create = async (QueueName: string, Attributes: Record<string, string> = {}
 const send = (QueueUrl: string, MessageBody: string) =>
   server.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody }));
 
-/** Returns the URL of a dead-letter queue with 25 messages from after `begunMs`, and then one from before. */
+/** Returns the URL of a dead-letter queue. It has 25 messages that were sent after `begunMs`, and then one that was sent before. */
 async function queueWithOldLast(name: string): Promise<{ url: string; begunMs: number }> {
   const url = await create(`${name}Dead`);
   const { Attributes } = await server.sqs.send(

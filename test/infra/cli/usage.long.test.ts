@@ -10,7 +10,7 @@ import { optionsOf, runCommand, WrongUsage } from "../../../infra/cli/command/op
 import { present } from "../../harness/shapes.ts";
 import { commandFiles, generatorFiles, runFile } from "./command-process.ts";
 
-/** The subcommands of these commands have different options. The test passes a wrong option to this subcommand of each. */
+/** For each command whose subcommands have different options, the subcommand to which the test passes a wrong option. */
 const begins: Readonly<Record<string, readonly string[]>> = {
   csv: ["import"],
   company: ["suspend"],

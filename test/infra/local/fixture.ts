@@ -323,10 +323,10 @@ export function fixtureTemplate(): { Resources: Record<string, Resource> } {
     Echo: lambda("echo"),
     Short: lambda("short", 1),
     Authorize: lambda("authorize"),
-    // A reader that takes no bytes occupies the environment of this function until the time-out.
+    // The tests occupy environments of this function with readers that take no bytes.
     Stream: lambda("stream"),
     Publish: lambda("publish"),
-    // The outputs of the local service name the queue that this file reads.
+    // This function has the name of the deliverer, because the outputs of the local service contain the queue that `events/deliver` reads.
     Consume: lambda("events/deliver"),
     Tick: lambda("tick"),
     Role: { Type: "AWS::IAM::Role", Properties: { AssumeRolePolicyDocument: {} } },

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 import { logLine, replaceConsole } from "../../../infra/local/runtime/console.ts";
 
-/** CloudWatch's maximum size of a log event in bytes. It cuts off the rest of a larger event. */
+/** CloudWatch's maximum size of a log event in bytes. CloudWatch cuts off the rest of a larger event. */
 const EVENT_BYTES = 256 * 1_024;
 
 describe("Lambda's line", () => {

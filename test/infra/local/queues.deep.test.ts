@@ -142,7 +142,7 @@ test("a fair queue serves the group with the fewest messages in work first, and 
   const taken = Array.from({ length: 4 }, () => queue.take());
   expect(taken).toEqual(["a1", "b1", "a2", "a3"]);
   expect(queue.take()).toBeUndefined();
-  // Groups a and b each have a message in work, and group c has none.
+  // Groups a and b each have a message in work, and group c has none, so the queue returns the message of c first.
   for (const name of ["a2", "a3"]) queue.done(name);
   queue.push("b2");
   queue.push("c1");
@@ -192,7 +192,7 @@ describe("the local queue", async () => {
     const untilSeen = (count: number) => expect.poll(() => seen.length, { interval: 5 }).toBe(count);
     await untilSeen(4);
     await send("quiet", ["quiet 1", "quiet 2"]);
-    // The service has taken all 102 messages and processes four. In the order of their arrival, the two quiet ones would be the last.
+    // The service has taken all 102 messages and processes four. In the order of arrival, the two messages of `quiet` would be the last.
     const inFlight = async () => (await depthOf(queues, NAME)).inFlight;
     await expect.poll(inFlight, { interval: 5 }).toBe(102);
     release();

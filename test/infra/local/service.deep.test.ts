@@ -145,7 +145,7 @@ describe("the gateway", () => {
     const failures = service.failures();
     const status = await new Promise((resolve, reject) => {
       const body = Buffer.alloc(11 * 1024 * 1024);
-      // Node.js sends no length with a body of OPTIONS.
+      // Node.js sends no Content-Length with the body of an OPTIONS request, so the test sets it.
       const headers = { "Content-Length": body.length };
       const sent = requestHttp(`${service.url}${path}`, { method, headers }, ({ statusCode }) => resolve(statusCode));
       sent.on("error", reject).end(body);

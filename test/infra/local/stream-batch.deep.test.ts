@@ -117,7 +117,7 @@ test("records that are too old are abandoned without an invocation", async () =>
 
 describe("records are cut into batches", () => {
   const entry = (number: number, text = "") => ({ position: String(number), record: { ...record(number), text } });
-  /** The filter accepts the records with even numbers. */
+  /** Divides records into batches. The filter accepts only records with even numbers. */
   const cut = (...all: number[]) =>
     batchesOf(
       all.map((number) => (number % 2 === 0 ? entry(number) : { position: String(number), record: undefined })),

@@ -71,12 +71,15 @@ const tree = (extra: object) => ({
 });
 const treeAnswer = { $ref: "#/components/schemas/Tree" };
 
-/** The parts before and after a change of one schema: that of the query parameter, the body, the answer or the event. */
+/**
+ * Each function returns arguments of `document` before and after a change of one schema: that of the query parameter, the body, the answer
+ * or the event.
+ */
 const inQuery = (before: object, after: object) => [{ query: before }, { query: after }] as const;
 const inBody = (before: object, after: object) => [{ body: before }, { body: after }] as const;
 const inAnswer = (before: object, after: object) => [{ answer: before }, { answer: after }] as const;
 const inEvent = (before: object, after: object) => [{ event: before }, { event: after }] as const;
-/** The parts before and after a change of the schemas to which the answer refers. */
+/** Returns arguments of `document` before and after a change of the schemas to which the answer refers. */
 const inSchemas = (answer: object, before: object, after: object) =>
   [
     { answer, components: { schemas: before } },

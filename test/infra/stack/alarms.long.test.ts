@@ -186,7 +186,10 @@ async function fail(file: string): Promise<Partial<Observed>> {
   return {};
 }
 
-/** The local service lets a call wait that Lambda would refuse, so this fault and the next ones are only numbers. */
+/**
+ * A local service cannot cause this fault and the next ones. For example, it lets a call wait that Lambda would refuse. The functions
+ * therefore return only the numbers that Lambda would report.
+ */
 const throttle = (file: string) => async (): Promise<Partial<Observed>> => ({ refused: { [file]: 1 } });
 
 const LATE_MS = 10 * 60_000;

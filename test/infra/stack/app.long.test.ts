@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
 
-/** The report lists only rule packs with findings that the app does not accept. */
+/** The report of the rule packs. It lists only packs with findings that the app does not accept. */
 const Report = z.object({ pluginReports: z.array(z.unknown()) });
 
 /** The stacks of the manifest have the tags that `cdk` passes to CloudFormation. */

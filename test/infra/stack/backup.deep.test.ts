@@ -45,7 +45,8 @@ describe("the copies of AWS Backup", () => {
     expect(more).toEqual([]);
     const [statement] = listed(at(role?.properties, "AssumeRolePolicyDocument", "Statement"));
     expect(at(statement, "Principal", "Service")).toBe("backup.amazonaws.com");
-    // The eraser's policy names the role by a prefix. CloudFormation gives a role without a name that prefix, the name of the stack.
+    // The policy of the eraser (the person who manages whole companies) allows roles whose names begin with `Canvassing`. CloudFormation
+    // begins the name of a role with the stack's name only if the template gives the role no name.
     expect(role?.properties).not.toHaveProperty("RoleName");
     expect(role?.properties).not.toHaveProperty("Path");
     const pass = people.eraser.rights.find(({ actions }) => actions.includes("iam:PassRole"));

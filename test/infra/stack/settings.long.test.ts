@@ -38,7 +38,7 @@ const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
 it("the client may write no attribute that the service uses; an e-mail address is valid until the new one is verified", async () => {
   const template = await synthesized();
   const { properties: client } = template.only("AWS::Cognito::UserPoolClient");
-  // With an empty list, users could write all standard attributes. The service does not use this one.
+  // With an empty list, users could write all standard attributes. The list therefore has one attribute that the service does not use.
   expect(client.WriteAttributes).toEqual(["locale"]);
   const { properties: pool } = template.only("AWS::Cognito::UserPool");
   expect(at(pool, "UserAttributeUpdateSettings", "AttributesRequireVerificationBeforeUpdate")).toEqual(["email"]);

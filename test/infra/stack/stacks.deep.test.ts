@@ -144,7 +144,8 @@ describe("a deployment with a stage", () => {
     const manifest: unknown = JSON.parse(readFileSync(join(staged.directory, "manifest.json"), "utf8"));
     expect(at(manifest, "artifacts", "Canvassing-test", "dependencies")).toContain("Canvassing-test-Data");
     expect(at(manifest, "artifacts", "Canvassing-test-Data", "properties", "terminationProtection")).toBe(true);
-    // Removes hashes of the API's definition, of a function's settings and of an asset's path, which may differ.
+    // Removes the hashes of the API's definition, of a function's settings and of an asset's path, because two deployments may differ in
+    // them.
     const plain = (text: string) =>
       text.replace(/(?<=(?:ApiDeployment|CurrentVersion)[0-9A-F]{8})[0-9a-f]{32}|[0-9a-f]{64}(?=\.zip)/g, "");
     const lines = (from: Template, stack: "data" | "service") =>
