@@ -1,5 +1,6 @@
 /**
- * The verbs of names, territories, jobs, idempotency keys and the lock of the index, for the law of conditional writes (interleaved.ts).
+ * The verbs of names, territories, jobs, idempotency keys and the lock of the company index, for the general law of conditional writes
+ * (interleaved.ts).
  */
 import { iso } from "#shared/clock.ts";
 import { readHead } from "#shared/company-index/manifest.ts";
@@ -204,7 +205,8 @@ const jobs: Group<Jobs> = {
     await table.write({ update: keys.import(companyId, upload.id), change: { set: { state: "running", runsUntil } } });
     return { ...company, ended, running, queued, paused, upload: upload.id };
   },
-  // `version` counts the changes of the queue. A pause that is refused because the job was cancelled meanwhile may have counted a change.
+  // `version` counts the changes of the job queue, and is not compared: a pause that is refused because the job was cancelled meanwhile may
+  // have counted a change.
   ignored: ["version"],
   pairs: {
     "pause the running": ["heartbeat", "end", "pause of itself"],
@@ -239,7 +241,7 @@ const jobs: Group<Jobs> = {
     "resume the paused": (context, { caller, paused }) => resumeJob(context, context.jobs, caller, paused),
     "new job": newJob,
     undo: (context, { caller, ended }) => beginUndo(context, context.jobs, caller, ended, {}),
-    // The heartbeat adds 1 to the number of handled records that it has read, so an outdated number would lead to a wrong one.
+    // The heartbeat adds 1 to the number of handled records that it has read. An outdated number would make the stored number wrong.
     heartbeat: async (context, at) => {
       const lease = await leaseOf(context, at);
       await lease.save({ done: lease.stored.done + 1 });
@@ -256,7 +258,7 @@ const jobs: Group<Jobs> = {
       const isHeld = equals("runsUntil", stored.runsUntil);
       await context.table.transact(completion({ stored, isHeld }, context.clock.now()));
     },
-    // The running invocation pauses its own job, because it has read the request to pause.
+    // The invocation that runs the job has read the request to pause, and pauses the job.
     "pause of itself": async (context, at) => {
       const { stored, isHeld } = await leaseOf(context, at);
       await pause(context, stored, isHeld);
@@ -287,7 +289,7 @@ const index: Group<Company & { readonly id: number }> = {
     await takeCompactionLock(context, company.caller.companyId, readHead(undefined), "first");
     return { ...company, id };
   },
-  // In the row of an idempotency key, `run` is a random id, and the encryption of `answer` has a random result.
+  // Fields of an idempotency key's row that are not compared: `run` is a random id, and the encryption of `answer` has a random result.
   ignored: ["answer", "run"],
   pairs: {
     lock: ["lock", "names change"],

@@ -17,7 +17,7 @@ import {
   vitest,
 } from "./mutants.ts";
 
-/** These files define conditions, and contain no write. */
+/** Files in which no condition is replaced, because they define conditions and contain no write. */
 const DEFINITIONS = /^shared\/db\/(expression|table|batch)\.ts$/;
 /** The condition that always holds. A ConditionCheck of DynamoDB must have one. */
 const HOLDS = '{ op: "OR", parts: [{ op: "missing", field: "pk" }, { op: "exists", field: "pk" }] }';
@@ -80,12 +80,15 @@ export const conditions = (): Condition[] =>
     .filter((file) => !DEFINITIONS.test(file))
     .flatMap(conditionsIn);
 
-/** A module of the copy. It says which condition is replaced, and records which ones the running test has evaluated. */
+/**
+ * A module that the copy has in addition. It says whether a condition is replaced, and records the conditions that the running test has
+ * evaluated.
+ */
 const SWITCH = `/** Chooses the condition that is dropped. */
 export const reached = new Set();
 export const isDropped = (id) => reached.add(id) && id === process.env.DROPPED;
 `;
-/** Writes a line with the evaluated conditions after each test of the copy. */
+/** Code for the copy. After each test, it writes a line with the conditions that the test has evaluated. */
 const RECORDER = `
 import { appendFileSync } from "node:fs";
 import { afterEach as afterEachOne } from "vitest";
@@ -96,14 +99,17 @@ afterEachOne(({ task: { name, file } }) => {
   reached.clear();
 });
 `;
-/** In the copy, a unit test runs all laws, because `missedConditions` runs only unit tests. Otherwise a deep test runs some of them. */
+/**
+ * A unit test for the copy. It runs all laws, because `missedConditions` runs only unit tests, and some laws otherwise run only in a deep
+ * test.
+ */
 const LAWS = "test/power/all-laws.test.ts";
 const ALL_LAWS = `/** Runs all laws. */
 import { laws, testLaws } from "./laws.ts";
 testLaws("writes", laws);
 `;
 
-/** Returns the source with a choice at each condition. A condition may contain others. */
+/** Returns the source with a choice between each condition and its replacement. A condition may contain other conditions. */
 function withChoices(source: string, all: readonly Condition[]): string {
   const begins = all.map(({ id, start, end, before, holds }) => {
     const text = `${before}(isDropped(${JSON.stringify(id)}) ? ${holds} : `;

@@ -118,7 +118,7 @@ function renumbered(rows: readonly (readonly [string, string])[]): Rows {
   const ranked = (text: string): string => text.replaceAll(own, (id) => ranks.get(id) ?? id);
   const numbered = new Map<string, string>();
   for (const [key, content] of rows.toSorted(([, a], [, b]) => (a < b ? -1 : 1))) {
-    // Keys that differ only in a random part are now equal.
+    // Keys that differ only in a random part are now equal. The loop makes them different again.
     let name = ranked(key);
     while (numbered.has(name)) name += "'";
     numbered.set(name, ranked(content));
@@ -136,8 +136,8 @@ function rowOf(item: string) {
 /** When the competing call runs: before each table call of the verb, or only before each of its writes. */
 export type Gaps = "all" | "writes";
 /**
- * Checks a property that all verbs of a group must have, and throws at the first violation. `holds` checks pairs of verbs, one of which
- * runs during the other. `replacesNothing` checks each verb alone.
+ * A law: a function that checks a property of all verbs of a group, and throws at the first violation. `holds` checks pairs of verbs, one
+ * of which runs during the other. `replacesNothing` checks each verb alone.
  */
 export type Law = (on: Awaited<ReturnType<typeof startInterleaving>>, gaps: Gaps) => Promise<unknown>;
 export const holds =
@@ -158,7 +158,7 @@ export async function startInterleaving() {
 
   const bucket = memoryBucket();
 
-  /** The sorted texts of items, because most rows are the same after each run. */
+  /** Caches the sorted text of each item, because most rows are the same after each run. */
   const texts = new Map<string, string>();
   function sortedText(item: string): string {
     const text = texts.get(item) ?? JSON.stringify(sorted(JSON.parse(item)));
@@ -242,7 +242,10 @@ export async function startInterleaving() {
 
     const named = (name: string): Verb<At> => group.verbs[name] ?? (() => Promise.reject(new Error(`no verb ${name}`)));
     const alones = new Map<string, Promise<{ own: string; other: string | undefined; rows: Rows }>>();
-    /** The expected result if the interrupted call is refused with a conflict. It does not depend on this call. */
+    /**
+     * Returns the expected result if the interrupted verb is refused with a conflict: the rows of the competing verb alone. It is the same
+     * for each interrupted verb.
+     */
     function otherAlone(name: string) {
       const run = async () => {
         const { answers, rows } = await inTurn([secondProcess(), named(name)]);
@@ -254,7 +257,8 @@ export async function startInterleaving() {
     }
     for (const [name, others] of Object.entries(group.pairs)) {
       const verb = named(name);
-      // A process with full caches makes other calls than one with empty caches.
+      // The verb runs once without a competing call, which gives the names of its table calls. A verb whose caches are full makes other
+      // calls than one whose caches are empty.
       const whole = await interleaved(verb, verb, Number.POSITIVE_INFINITY);
       const { names } = whole;
       const isWarm = group.warm !== undefined;
@@ -271,7 +275,8 @@ export async function startInterleaving() {
             throw new Error(`"${name}" after "${otherName}": expected done,${expected}, is ${answers}`);
           return { own: answers[1], other: answers[0], rows };
         });
-        // The loop below may do nothing for a verb with a single table call.
+        // The order with the competing verb first is always checked, because the loop below may do nothing for a verb with a single table
+        // call.
         await otherFirst();
         const allowed = [
           otherFirst,
@@ -288,7 +293,8 @@ export async function startInterleaving() {
           if (answered === undefined) break;
           const reasons: string[][] = [];
           const isBeforeWrites = !names.slice(0, gap - 1).some((call) => WRITES.test(call));
-          // If the competing call ended before the verb began, only this order is allowed, although the caches of the verb are older.
+          // If the competing verb ended before the first table call of the interrupted verb, only the order with the competing verb first
+          // is allowed. The caches of the interrupted verb may be older.
           const isFirst = gap === 1 || (isBeforeWrites && group.first?.includes(otherName));
           for (const order of isFirst ? allowed.slice(0, gap === 1 ? 1 : 2) : allowed) {
             const expected = await order();
@@ -354,7 +360,7 @@ function lazily<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** A call that takes a used id at each attempt would repeat its write for seconds. This table throws TableBusy at the third one. */
+/** A call that takes a used id at each attempt would repeat its write for seconds. This table throws TableBusy at the third attempt. */
 function impatient(table: Table): Table {
   let left = 3;
   return calledBy(

@@ -28,12 +28,13 @@ interface Keys extends Company {
   /** A key that the admin has created, and its caller. */
   readonly keyId: string;
   readonly program: Caller;
-  /** An account with room for one more key. */
+  /** A service account that can have one more key. */
   readonly full: number;
 }
 
 const random = {
-  // The ids and the secrets of new keys are random, and so is the id of the key ring of a new account.
+  // These fields and texts are not compared, because the ids and the secrets of new keys are random, and so is the id of the key ring of a
+  // new account.
   ignored: ["digest", "last4", "used"],
   random: /(?<="(?:id|replacedBy|sub)":\{"S":")[0-9A-Za-z]{7,8}(?="\})|(?<=\bK#)[0-9A-Za-z]{7}\b/g,
 };
@@ -110,7 +111,7 @@ const keys: Group<Keys> = {
   },
 };
 
-/** A company with room for one more service account. */
+/** A company that can have one more service account. */
 const accounts: Group<Company> = {
   ...random,
   stage: async (context) => {

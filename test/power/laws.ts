@@ -8,7 +8,7 @@ import { laws as ofUsers } from "./user-verbs.ts";
 import { laws as ofWebhooks } from "./webhook-verbs.ts";
 
 export { ofCompanies };
-/** These laws take three quarters of the time of all laws, so `npm test` does not run them. */
+/** All laws but those of company-verbs.ts. They take three quarters of the time of all laws, so `npm test` does not run them. */
 export const otherLaws = { ...ofKeys, ...ofProspects, ...ofUsers, ...ofWebhooks };
 export const laws = { ...otherLaws, ...ofCompanies };
 

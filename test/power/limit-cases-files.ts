@@ -21,7 +21,10 @@ import { type Case, company, db, NOW, succeeds } from "./limit-stage.ts";
 const noNames: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
 const objects = { put: async () => undefined };
 
-/** Matches a file with the prospects in the first of a company's `blocks` blocks of ids. Returns false if the service refuses the file. */
+/**
+ * Imports a file that updates existing prospects. The company has `blocks` blocks of ids, and its `prospects` prospects are in the first
+ * one. Returns false if the service refuses the file.
+ */
 async function matchesIn(blocks: number, prospects: number, rows = 1): Promise<boolean> {
   const { context, caller } = await company();
   const { companyId } = caller;
@@ -73,7 +76,7 @@ export const files = {
     most: (count) => matchesIn(1, count, count),
   },
   importBytes: {
-    // The invalid query makes a file that is not too large get 400 instead of 413.
+    // The query is invalid, so a file that is not too large gets 400, and a larger file gets 413.
     most: async (bytes) => {
       const part = 'Content-Disposition: form-data; name="file"; filename="f.csv"\r\nContent-Type: text/csv';
       const event = {

@@ -12,7 +12,7 @@ import { type Case, company, letters, NOW } from "./limit-stage.ts";
 
 const ORIGIN = "https://a.test";
 
-/** The access token expires `leftMs` milliseconds after the beginning of the session. */
+/** Begins a session whose access token expires after `leftMs` milliseconds. */
 async function signedIn(leftMs = 0) {
   const { context, caller, now } = await company();
   const at = await sessionAt(context, caller, NOW + leftMs);
@@ -26,7 +26,10 @@ async function isOpenAfter({ now, isOpen }: At, ms: number): Promise<boolean> {
   return isOpen();
 }
 
-/** The issuer does not answer the first refresh. Returns true if a second one, `ms` milliseconds later, asks the issuer too. */
+/**
+ * The issuer does not answer the first refresh. Returns true if a second refresh, `ms` milliseconds later, sends a request to the issuer
+ * too.
+ */
 async function asksAgainAfter(ms: number): Promise<boolean> {
   const at = await signedIn();
   const { table } = at.context;

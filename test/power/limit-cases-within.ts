@@ -90,7 +90,7 @@ export const within = {
       const { context, caller, now } = await company();
       const request = keyedPost("k");
       const begun = Promise.withResolvers<void>();
-      // A killed request neither succeeds nor fails.
+      // The first request never ends, like a request whose function was killed.
       void once(context, caller, request, {}, () => {
         begun.resolve();
         return new Promise(() => undefined);
@@ -113,7 +113,8 @@ export const within = {
   },
   newestAssignments: {
     is: (count) => {
-      // The service forgets the shortest assignment, but none of the newest `count`. These are short here, and so is the one before them.
+      // The service forgets the shortest assignment, but none of the newest `count`. In this test, the newest `count` assignments are
+      // short, and so is the one before them, which the service must therefore forget.
       const isShort = (i: number): boolean => i >= limits.pastAssignments - count;
       const known = knownUsers(
         Array.from({ length: limits.pastAssignments + 1 }, (_, i) => (isShort(i) ? 1_000 : 9_000)),
@@ -136,7 +137,7 @@ export const within = {
     },
   },
   bufferedAnswerBytes: {
-    // The service reserves 16 KB for the rest of the response. Two of the bytes are the quotes of the text.
+    // The service reserves 16 KB for the rest of the response. In the JSON of the answer, the text has two more bytes, its quotes.
     most: (bytes) => succeeds(() => assertAnswerFits(letters(bytes - 16 * 1024 - 2))),
   },
   tagsPerCompany: {
@@ -217,7 +218,7 @@ export const within = {
     most: async (bytes) => {
       const { context, caller } = await company();
       const row = new Uint8Array(bytes);
-      // The decompression ignores the bytes after the end of the facts.
+      // The row is filled up with zeros to its size, because the decompression ignores the bytes after the end of the facts.
       row.set(encodeFacts([]));
       const days = activityKeys.allDays(caller.companyId).pk;
       const query: ApiContext["table"]["query"] = async function* (spec) {
@@ -260,7 +261,7 @@ export const within = {
       const withoutData = matchOf(1, 1, 0);
       await opens(withoutData);
       const eventBytes = Number((await context.table.get(windowKeyOf(withoutData)))?.bytes);
-      // The body has two events, and 1 000 bytes of other content.
+      // The body of the delivery has two events, and 1 000 bytes of other content.
       expect(await opens(matchOf(2, 1, bytes - 2 * eventBytes - 1_000))).toBe(true);
       return !(await opens(matchOf(2, 2, 0)));
     },

@@ -212,7 +212,7 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
     most: (count) => parses(NewBulk, { ids: Array.from({ length: count }, (_, i) => i + 1), action: { delete: true } }),
   },
   bulkWaiting: {
-    // The queue has `count - 1` waiting and paused jobs. The running job does not count.
+    // The queue already has `count - 1` waiting and paused jobs, so there is room for one more. The running job does not count.
     most: (count) =>
       succeeds(() => {
         const waiting = Array.from({ length: count - 2 }, (_, i) => i);

@@ -7,7 +7,7 @@ import { changeUser, createUser, disableOrWithdraw, updateUser } from "../harnes
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { type Group, holds, type Law, type Process, type Verb } from "./interleaved.ts";
 
-/** Returns the same subject (the id at the identity provider) each time for the same e-mail address. */
+/** An identity provider that gives the same e-mail address the same subject (the user's id at the provider) each time. */
 export const identities: IdentityProvider = {
   takesSubjects: false,
   answersAfterMs: 0,
@@ -17,7 +17,7 @@ export const identities: IdentityProvider = {
 
 export const MAIL = { email: "new@x.test", firstName: "N", lastName: "N", permissions: [] };
 
-/** Returns the subject that the inviter has chosen. */
+/** An identity provider whose subjects the inviter chooses. */
 const named: IdentityProvider = { ...identities, takesSubjects: true };
 const MONTH_MS = 31 * 86_400_000;
 
@@ -38,7 +38,7 @@ interface Users extends Company {
 const later = (context: Process): Process => ({ ...context, clock: { now: () => context.clock.now() + MONTH_MS } });
 
 const users: Group<Users> = {
-  // `used` counts invitations. It also counts failed ones, because their mail may have been sent.
+  // `used` counts invitations, and is not compared: it also counts failed invitations, because their mail may have been sent.
   ignored: ["used"],
   // A new user whose address belongs to another company gets a random subject.
   random: /[0-9a-f]{8}-[0-9a-f-]{27}/g,

@@ -62,7 +62,7 @@ async function stage(
   return { caller, companyId, webhookId, registrationId, prospectId };
 }
 
-/** Verbs that must come first: a delivery or registration that is created after them would belong to a deleted webhook or registration. */
+/** Verbs that delete a webhook or a registration. No delivery or registration that belongs to it may be created after them. */
 const first = ["deletion", "deleted registration"];
 
 /** Verbs that several groups use. */
@@ -78,7 +78,8 @@ const settings: Group<Webhook> = {
   first,
   stage: (context) =>
     stage(context, { ...automatic, triggerMode: "manual", event: "button", manualTriggerButtonText: "b" }),
-  // A request that changes a registration to its present values counts as a change if another request has made the same change meanwhile.
+  // These fields count changes of registrations, and are not compared: a request counts as a change even if another request has made the
+  // same change meanwhile.
   ignored: ["registrationsVersion", "registrationsChangedAt", "delayChangedAt"],
   pairs: {
     "new webhook": ["new webhook"],
@@ -153,7 +154,8 @@ const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
     for await (const { id } of readDeliveries(context.table, at, {})) return { ...at, deliveryId: id };
     throw new Error("no delivery");
   },
-  // The limiter may also count the attempt of the competing call. limiter-kills.deep.test.ts tests the limiter.
+  // Rows of the concurrency limiter are not compared, because they may also count the attempt of the competing call.
+  // limiter-kills.deep.test.ts tests the limiter.
   ignoredTypes: ["limiter"],
   // The sweeper may set this field on a delivery that the competing call has already sent.
   ignored: ["sweptAt"],
@@ -227,7 +229,7 @@ const replays: Group<Webhook & { readonly deliveryId: string }> = {
   repeats: ["replay"],
   stage: async (context) => {
     const at = await backlogs.stage(context);
-    // A replay contains only deliveries that were created before its start, so this one starts later than the stage.
+    // A replay contains only deliveries that were created before its start, so this replay starts later than the stage, which creates them.
     const later = { ...context, clock: { now: () => START + 30_000 } };
     await startReplay(later, context.queue, at.companyId, at.webhookId, RANGE);
     return at;
