@@ -42,8 +42,8 @@ export class Unanswered extends Error {
 }
 
 /**
- * Sends a request before or after the load. Repeats it if a throttle refuses it. Also repeats a GET that gets no answer or a 5xx, because
- * the service may still be overloaded. Throws an error for any other failure, and after `TRIES` attempts.
+ * Sends a request that is not part of the measured load. Repeats it if a throttle refuses it. Also repeats a GET that gets no answer or a
+ * 5xx, because the service may still be overloaded. Throws an error for any other failure, and after `TRIES` attempts.
  */
 export async function patientCall(...[base, token, method, path, body]: Parameters<typeof call>): Promise<unknown> {
   for (let tries = 1; ; tries++) {

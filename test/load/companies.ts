@@ -29,7 +29,7 @@ export interface Company extends Members {
   readonly statusIds: readonly number[];
   readonly prospects: Prospect[];
   readonly webhookId: number;
-  /** The time at which the webhook was created. It gets an event for every later change. */
+  /** The time at which the webhook was created. The webhook gets an event for every later change. */
   readonly since: string;
   readonly box: string;
 }
@@ -64,7 +64,7 @@ export function readTokens(file: string | undefined): readonly Members[] {
   }
 }
 
-/** Creates companies in a local service, and adds reps. The large company, which comes first, is the demo company Acme. */
+/** Creates companies with reps in a local service. The first company is the large one: the demo company Acme, which gets more reps. */
 export async function localMembers(
   base: string,
   { companies, reps, "large-reps": largeReps }: Pick<Options, "companies" | "reps" | "large-reps">,

@@ -8,7 +8,7 @@ import type { Company } from "./companies.ts";
 export const disturbances = {
   /** A bulk job changes all prospects, and the receiver of its events never answers. */
   hanging: (base: string, company: Company) => bulkJob(base, company, false),
-  /** The same bulk job, with a receiver that answers at once. */
+  /** A bulk job changes all prospects, and the receiver of its events answers at once. */
   bulk: (base: string, company: Company) => bulkJob(base, company, true),
   /** A territory of the maximum size changes many times, and each change matches as many registrations as a company may have. */
   "fan-out": fanOut,

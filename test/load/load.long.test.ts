@@ -73,7 +73,7 @@ test("ten times the load on a running service is refused with 429, and no write 
   expect(settled).toMatchObject({ lostWrites: 0, lostEvents: 0, doubledEvents: 0 });
   expect(settled.writes).toBeGreaterThan(0);
   expect(holds).toBe(true);
-  // The command removes its webhooks from a service that it did not start.
+  // The load test has removed its webhooks, because it has not started this service.
   for (const { admin } of members) {
     expect(Webhooks.parse(await patientCall(service.url, admin, "GET", "/api/webhooks"))).toEqual([]);
   }

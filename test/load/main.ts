@@ -42,7 +42,7 @@ interface Plan {
   readonly small?: number;
   readonly large?: number;
   readonly seed: number;
-  /** What the large company does at the same time. */
+  /** What the large company does beside its usual requests. */
   readonly beside?: Disturbance;
 }
 
@@ -112,7 +112,8 @@ async function run(base: string, options: Options): Promise<boolean> {
     const stage: Stage = { base, companies, recorder, options };
     const phases = await playAll(stage);
     const settled = await recorder.settle(base, EVENTS_WAIT_MS);
-    // A service that this command has not started keeps no webhooks. It keeps the prospects, because other users may already use them.
+    // In a service that this command has not started, the command deletes its webhooks, but not its prospects, because other users may
+    // already use them.
     for (const { admin, webhookId } of options.base === undefined ? [] : companies) {
       await patientCall(base, admin, "DELETE", `/api/webhooks/${webhookId}`);
     }

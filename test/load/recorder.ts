@@ -130,13 +130,19 @@ export async function openRecorder(port: number): Promise<Recorder> {
   };
 }
 
-/** A prospect that the service does not find is a lost write. Any other error does not show whether the write is lost. */
+/**
+ * Returns undefined for a prospect that the service does not find, because its write is lost. Throws any other error, which does not show
+ * whether the write is lost.
+ */
 function missingOnly(error: unknown): undefined {
   if (error instanceof Unanswered && error.status === 404) return undefined;
   throw error;
 }
 
-/** `found` must contain the acknowledged values in this order. It may also contain those of writes whose answers did not arrive. */
+/**
+ * Returns the number of acknowledged values that `found` does not contain in this order. `found` may also contain values of writes whose
+ * answers did not arrive.
+ */
 function missing(acknowledged: readonly number[], found: readonly number[]): number {
   let at = 0;
   let lost = 0;

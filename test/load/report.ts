@@ -61,8 +61,8 @@ export interface Summary {
 }
 
 /**
- * `ratio` says how many times as long the p99 latency of the other companies was in the last phase as in the first one. `faults` are the
- * reasons why the load test has failed, for example `2 lost events`.
+ * Decides whether the load test has passed. `ratio` is the p99 latency of the other companies in the last phase, divided by that in the
+ * first phase. `faults` are the reasons why the test has failed, for example `2 lost events`.
  *
  * @param maxRatio the largest `ratio` with which the load test passes. 0 accepts every ratio.
  */

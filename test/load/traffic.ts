@@ -101,7 +101,7 @@ async function change(
   any: <T>(list: readonly T[]) => T,
 ): Promise<Answer> {
   const idle = company.prospects.filter(({ isChanging }) => !isChanging);
-  // In a small company at a high rate, all prospects may be being changed.
+  // In a small company at a high rate, changes of all prospects may be unanswered. Then a GET is sent instead of a PATCH.
   if (idle.length === 0) return call(base, token, "GET", `/api/prospects/${at(company.prospects, 0).id}`);
   const prospect = any(idle);
   const statusId = any(company.statusIds.filter((id) => id !== prospect.statusId));
