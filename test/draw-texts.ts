@@ -36,7 +36,7 @@ const lineAt = (text: string, index: number): number => text.slice(0, index).spl
 /** Block comments, and groups of line comments. */
 const COMMENT = /^[ \t]*(?:\/\*\*.*?\*\/|\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*)[ \t]*\n/gms;
 
-/** Finds the texts in a file. `marked` is the file without what is no text. It has as many lines as the file. */
+/** Finds the texts in a file. `marked` is the content of the file, in which parts without texts are replaced by empty lines. */
 function textsOf(file: string, pattern: RegExp, marked = read(file)): Text[] {
   const lines = read(file).split("\n");
   return [...marked.matchAll(pattern)].map(({ 0: found, index }) => {

@@ -1,4 +1,4 @@
-/** Tests that a function that reads a queue returns exactly the failed messages, whatever else fails, and logs why. */
+/** Tests that a function which reads a queue returns exactly the failed messages of a batch, and logs the reason of each failure. */
 import type { SQSRecord } from "aws-lambda";
 import { afterEach, beforeEach, expect, type MockInstance, test, vi } from "vitest";
 import * as z from "zod/mini";

@@ -1,4 +1,7 @@
-/** Tests clients that the Java program openapi-generator makes. Only that for Python sends requests: npm has no other compilers. */
+/**
+ * Tests clients that the Java program openapi-generator makes. Only the Python client sends requests, because npm has no compilers for the
+ * other languages.
+ */
 import { spawnSync } from "node:child_process";
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +14,7 @@ import { installedTools, run, storyFacts } from "../harness/client-tools.ts";
 import { newTeam } from "../harness/team.ts";
 
 interface Language {
-  /** The name of the generator. */
+  /** The name that openapi-generator gives to the generator for this language. */
   readonly generator: string;
   readonly extension: string;
   /** How the class of an item of `GET /api/changes` declares the field `data`, which may contain any object. */

@@ -11,7 +11,7 @@ import { lastShapes } from "./recorded.ts";
 
 const db = faultyDynamoDb();
 
-/** Returns a line for each schema that is gone, has a lower shape number, or changed without a higher one. */
+/** Returns a line for each schema that is gone, has a lower shape number, or has changed without a higher shape number. */
 const unnumberedChanges = (released: RecordedSchemas, current: RecordedSchemas): string[] =>
   Object.entries(released).flatMap(([name, before]) => {
     const now = current[name];

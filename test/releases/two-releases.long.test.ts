@@ -25,7 +25,8 @@ const folders = [join(data, "one"), join(data, "other")] as const;
 const first = await startLocal({ ...settings, dataDir: folders[0] });
 afterAll(() => first.stop());
 const { TableName, DynamoDbEndpoint } = first.outputs;
-// The data key of the recorded secrets is encrypted with a key that this machine does not have. The services make a new data key.
+// The recorded data key, which encrypts secrets, is itself encrypted with a key that this machine does not have. It is left out, and the
+// services make a new data key.
 const readable = rows.filter(({ type }) => type !== "data-key");
 await openTable(TableName, documentsAt(DynamoDbEndpoint)).batchPut(readable);
 // Both services need the same keys for secrets and cursors. Without the file `complete`, a service would remove the keys.

@@ -181,7 +181,7 @@ describe("in the table", () => {
       await db.direct.write({ update: keys.webhook(companyId, id), change: { set: { sealedSecret } } });
       await expect(secretsIn(companyId, id)).rejects.toThrow();
     }
-    // The data key is encrypted for one company. KMS must refuse to decrypt it in another company's row.
+    // The data key is encrypted for one company. KMS must refuse to decrypt the key if it is in another company's row.
     const row = await db.direct.get(keys.dataKey(own, "webhook-secrets"));
     await db.direct.write({
       update: keys.dataKey(foreign, "webhook-secrets"),

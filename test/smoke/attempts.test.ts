@@ -34,7 +34,7 @@ const logOf = (ids: readonly string[], attempt: object): Api => {
   return async (_, path) => ({ status: 200, body: answers(path) });
 };
 
-/** Reads the deliveries of the test from a log with these deliveries. Throws if fewer than `count` have succeeded. */
+/** Calls `readDelivered` on a simulated log that has deliveries with these ids. Throws if fewer than `count` have succeeded. */
 const delivered = (count: number, ids: readonly string[], attempt: object, prospects = new Set([1])) =>
   readDelivered(logOf(ids, attempt), { webhook, prospects, count, waitMs: 0 });
 
