@@ -141,7 +141,7 @@ async function ratios() {
     const { ms, result } = await timed(() => runImport(id));
     sums.importMs += ms;
     written.push(result.blocks);
-    // With other partition keys, the copies do not overwrite the rows of the service.
+    // The copies get other partition keys, so that they do not overwrite the rows of the service.
     const items = (await plainRead(result.blocks)).map((item) => ({ ...item, pk: `elsewhere-${round}#${item.pk}` }));
     sums.bareWriteMs += (await taken(() => plainWrite(items))).wallMs;
   }

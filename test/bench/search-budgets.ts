@@ -20,7 +20,7 @@ const CHANGED = 60;
 const remark = "Rents; the landlord lives two streets down. Has solar panels already, asks about a battery.";
 const parts = (text: string, length: number): string[] =>
   Array.from(text, (_, i) => text.slice(i, i + length)).filter((part) => part.length === length && !part.includes(" "));
-/** As many of these words as fit into the maximum length, each word once. */
+/** Returns a search text with each of the words once, cut off at the maximum length. */
 const queryOf = (words: readonly string[]): string => [...new Set(words)].join(" ").slice(0, 200);
 
 const queries = {

@@ -117,7 +117,7 @@ async function fillIndex(context: ApiContext, company: BenchCompany): Promise<vo
   await flush(context, company.id, { least: 0, settleMs: 0 });
 }
 
-/** Each call of `find` searches the index in memory, without reading the table. */
+/** Loads the company index into memory. Each call of the returned `find` then searches it without reading the table. */
 export async function searchInMemory(
   { context, caller, company }: Stage,
   filter: ProspectFilter,

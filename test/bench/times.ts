@@ -16,7 +16,7 @@ export interface ListTimes {
   readonly total: number;
   readonly cold: Taken;
   readonly warm: Taken;
-  /** The time to find the total and the ids of the page in the index in memory, without reading the rows. */
+  /** The time in which a search of the index in memory finds the total and the ids of the page, without reading their rows. */
   readonly index: Taken;
 }
 

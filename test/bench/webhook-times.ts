@@ -76,7 +76,7 @@ async function startReceiver() {
     arrivals.set(id, known);
     return known;
   };
-  /** The first webhook body that arrived. The plain posts send it too. */
+  /** The first webhook body that arrived. The plain posts send the same body. */
   let sample = "";
   const { endpoint, stop } = await serveOnLoopback(async (incoming, response) => {
     const body = await text(incoming);
@@ -123,7 +123,7 @@ async function commitProspects({ table }: ApiContext, companyId: number, ids: re
 }
 
 let lastPost: Promise<unknown> = Promise.resolve();
-/** The connections stay open between the posts, as in the service. */
+/** Keeps the connections of the plain posts open between them, as the service does. */
 const agent = new Agent({ keepAlive: true });
 
 const postBare = (receiver: Receiver, ids: readonly number[]): Promise<number[]> =>

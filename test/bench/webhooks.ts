@@ -70,7 +70,7 @@ async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
 
 const MATCHED = 100;
 const RUNS = 9;
-/** Numbers of registrations. The last one is the maximum of a company. */
+/** Numbers of registrations with which the matching is measured. The last number is a company's maximum. */
 const COUNTS = [1, 100, 1_000, limits.webhooksPerCompany * limits.registrationsPerWebhook] as const;
 const AT = "2026-05-02T00:00:00.000Z";
 
