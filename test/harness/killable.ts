@@ -20,7 +20,7 @@ export async function untilDone<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** After one call has thrown `Killed`, every further call throws `Killed` too, as if the process had ended. */
+/** Returns a context in which, after one call has thrown `Killed`, every further call throws `Killed` too, as if the process had ended. */
 export function killable(context: EventContext): EventContext {
   let isDead = false;
   async function call<T>(work: () => Promise<T>): Promise<T> {

@@ -22,7 +22,7 @@ export const leaksOf = (line: string): string[] =>
 
 const SAMPLES = 20;
 
-/** Collects up to `SAMPLES` lines with tokens or personal data. */
+/** Collects up to `SAMPLES` log lines that contain tokens or personal data. */
 export function watchLogs(): { readonly add: (file: string, line: string) => void; readonly leaks: readonly string[] } {
   const leaks: string[] = [];
   return {

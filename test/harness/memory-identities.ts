@@ -8,7 +8,10 @@ interface MemoryIdentities extends IdentityProvider {
   readonly mails: string[];
 }
 
-/** A repeated invitation gets the same subject, until the invitation is withdrawn. Each invitation sends a mail. */
+/**
+ * A repeated invitation of the same address gets the same subject, until the invitation is withdrawn. Each invitation adds a mail to
+ * `mails`.
+ */
 export function memoryIdentities(): MemoryIdentities {
   const subjects = new Map<string, string>();
   const mails: string[] = [];

@@ -13,7 +13,7 @@ export const target = expect.stringMatching(/^target: local service at http:\S+\
 /** Starts the table before the tests of a file. Call this function once, at the top of the file. `script` is the path of the command. */
 export function tableCommand(script: string) {
   const db = faultyDynamoDb();
-  /** A simulated local service, which tells the command the address of the table. */
+  /** A simulated local service. The command asks it for the address of the table. */
   let outputs: LocalServer;
   beforeAll(async () => {
     outputs = await serveOnLoopback(async (_, response) =>
