@@ -28,7 +28,7 @@ test("bundles from the cache are those of a build, and other settings have other
   expect(textsIn(first)).toEqual(textsIn(built));
   expect(textsIn(second)).toEqual(textsIn(built));
   expect(readdirSync(join(caches, "bundles"))).toHaveLength(1);
-  // The folder `first` contains a copy of the cached bundles. A change of this copy must not change the cache.
+  // The folder `first` contains a copy of the cached bundles. A damaged copy must not change the cache.
   appendFileSync(join(first, "health/index.mjs"), "broken");
   await cachedBundle(files, first, {}, caches);
   expect(textsIn(first)).toEqual(textsIn(built));

@@ -169,7 +169,10 @@ const belongs = (companyId: number, { pk, sk, companyId: owner }: Item): boolean
   sk === `COMPANY#${companyId}` ||
   (!/^C#/.test(String(pk)) && owner === companyId);
 
-/** The patterns of partition keys come from the service, so the tests include each new pattern. */
+/**
+ * Returns two rows for each pattern of a company's partition keys. The patterns come from the service, so the tests include each new
+ * pattern.
+ */
 function rowsOfEveryFamily(companyId: number): (Key & Item)[] {
   const patterns = Object.values(families).filter((pattern) => pattern.startsWith("C#*"));
   return patterns.flatMap((pattern) =>

@@ -10,7 +10,7 @@ import { dataOf, uniqueName } from "../../harness/shapes.ts";
 import { newTeam } from "../../harness/team.ts";
 import { uploadFile } from "../../jobs/files-over-http.ts";
 
-/** `run` and `start` run the command `name` as this user of the company. */
+/** The returned functions `run` and `start` run the command `name` as the user `user` of a new company. */
 async function csvStage(name: "export" | "import", user: "owner" | "importer") {
   const as = await newTeam();
   const proxy = await startFaultyProxy(baseUrl());

@@ -52,7 +52,7 @@ test("failed stream records become events, whether a message holds the record or
   await send(outputs.ParkedRecordsUrl, { neither: "record", nor: "positions" });
   const one = await deadLetters("redrive", "parked-records");
   expect(one, one.stderr).toMatchObject({ status: 1 });
-  // The repeated work also writes log lines. They must not appear on stdout.
+  // The repeated work also writes log lines, which must not appear on stdout.
   expect(one.stdout).toMatch(/^parked-records on \S+: 1 done again, 1 failed\n$/);
   await first.receiver.until(1);
   const second = await listen(0);

@@ -17,7 +17,7 @@ async function ownerOf(baseUrl: string) {
   return apiClient({ baseUrl, accessToken: () => token });
 }
 
-/** The command lines of the DynamoDB server and of the shell that watches it contain the path of the data file. */
+/** Returns the command lines of the DynamoDB server and of the shell that watches it. Both contain the path of the data file. */
 function servers(): string[] {
   const lines = execFileSync("ps", ["-eo", "pid,args"]).toString().split("\n");
   return lines.filter((line) => line.includes(path.join(directory, "tables.db")));

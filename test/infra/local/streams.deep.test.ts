@@ -47,7 +47,7 @@ describe("a streamed answer", () => {
       open.add(socket);
       socket.on("close", () => open.delete(socket)).on("error", () => undefined);
     }
-    // The test waits until the first readers occupy their environments. Then another caller reads an answer.
+    // The test waits until readers that take nothing occupy their environments. Then another caller must be able to read an answer.
     await expect.poll(() => [...open].filter((socket) => socket.bytesWritten > 0).length).toBe(count);
     await expect.poll(() => service.invocations().stream).toBeGreaterThanOrEqual(count);
     const headers = { Authorization: "Bearer other" };

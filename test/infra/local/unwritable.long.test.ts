@@ -41,7 +41,7 @@ test("with a cache that cannot be written, the service builds in DATA_DIR, and t
 });
 
 test("a full disk leads to one sentence", () => {
-  // No bytes are free on the file system /proc.
+  // The file system /proc never has free bytes, so it simulates a full disk.
   expect(() => refuseFullDisk("DATA_DIR", "/proc")).toThrow(
     "DATA_DIR: the disk of /proc has only 0 MB free: free 50 MB, or set DATA_DIR to a directory on another disk",
   );

@@ -105,7 +105,7 @@ describe("the runbook", () => {
       expect(anchor, `${id}: ${text}`).toBeDefined();
       return anchor;
     });
-    // Two alarms about the same function may link to the same section of the runbook.
+    // `Set` removes duplicates, because two alarms about the same function may link to the same section of the runbook.
     expect([...new Set(anchors)].toSorted()).toEqual(parts.map(({ title }) => anchorOf(title)).toSorted());
   });
 

@@ -273,7 +273,7 @@ const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
     lines.push(...loggedBackupEvents(template, failures));
     return {};
   },
-  // This alarm goes off if AWS Backup reports no completed copy.
+  // This alarm goes off if AWS Backup reports no completed copy, so nothing need happen.
   "no-copy-for-two-days": async () => ({}),
 };
 

@@ -60,7 +60,7 @@ describe("the distribution", () => {
     const responses = listed(at(distribution, "CustomErrorResponses"));
     const codes = responses.map((response) => Number(at(response, "ErrorCode")));
     expect(codes).toEqual(expect.arrayContaining(cachedByDefault));
-    // A page (`ResponsePagePath`) would replace the problem body of the API.
+    // No error has a page (`ResponsePagePath`), because a page would replace the problem body of the API.
     expect(responses).toEqual(codes.map((code) => ({ ErrorCode: code, ErrorCachingMinTTL: 0 })));
   });
 

@@ -142,7 +142,8 @@ test("with warm environments API Gateway invokes three functions by the alias wi
     expect(definition).toContain(JSON.stringify({ Ref: id }));
     expect(rights).toContain(JSON.stringify({ Ref: id }));
   }
-  // The ready environments belong to the alias. If API Gateway called the function itself, Lambda would start another environment.
+  // API Gateway must call the alias, to which the ready environments belong. If it called the function itself, Lambda would start another
+  // environment.
   for (const id of ids) expect(definition).not.toContain(JSON.stringify({ "Fn::GetAtt": [id, "Arn"] }));
 });
 

@@ -79,7 +79,7 @@ const withoutData = new Set([
   "AWS::SNS::TopicPolicy",
   "AWS::SQS::QueuePolicy",
 ]);
-/** The logical id of this key may change, because the key encrypts only messages of alarms and no stored data. */
+/** The logical id of this encryption key may change, because the key encrypts only messages of alarms and no stored data. */
 const ALARM_KEY = "AlarmKeyE05DE300";
 
 describe("the data stack", () => {

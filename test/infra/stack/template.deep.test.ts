@@ -276,7 +276,7 @@ describe("functions", () => {
         .filter((statement) => listed(at(statement, "Action")).includes("sqs:SendMessage"))
         .flatMap((statement) => listed(at(statement, "Resource")).map(target));
     const consumers = template.all("AWS::Lambda::EventSourceMapping").map(({ properties }) => properties);
-    /** Returns the ids of the functions that run when the function `id` sends messages to its queues. */
+    /** Returns the ids of the functions that read the queues to which the function `id` sends messages. */
     const wakes = (id: string): string[] =>
       sends(id).flatMap((queue) =>
         consumers

@@ -131,7 +131,7 @@ it.each([
       if (!throttle("/api/session/refresh", "POST")) refused.refresh++;
     }
     expect(refused).toEqual({ guarded: 0, refresh: 0, open: 0 });
-    // A larger flood is refused.
+    // A larger flood exceeds the throttle of open methods.
     expect(Array.from({ length: 1_000 }, () => throttle("/health", "GET"))).toContain(false);
   },
 );

@@ -47,7 +47,7 @@ function isTrue(statement: unknown, request: Request): boolean {
   const regex = at(statement, "RegexMatchStatement");
   if (regex === undefined) throw new Error(`unknown statement ${JSON.stringify(statement)}`);
   const value = fieldOf(at(regex, "FieldToMatch"), request);
-  // A statement does not match if the request does not have the header.
+  // A statement on a header does not match a request without this header.
   return value !== undefined && new RegExp(String(at(regex, "RegexString"))).test(value.toLowerCase());
 }
 
