@@ -61,7 +61,7 @@ const throttle = (response: ServerResponse): void =>
     .writeHead(400, { ...jsonType, "x-amzn-query-error": "RequestThrottled;Sender" })
     .end('{"__type":"com.amazonaws.sqs#RequestThrottled","message":"as planned"}');
 
-/** Returns one message for each of the companies 1, 2, 3 and so on. */
+/** Returns `count` messages, one for each of the companies 1, 2, 3 and so on. */
 const messages = (count: number): Queued[] =>
   Array.from({ length: count }, (_, i) => ({ message: { companyId: i + 1 }, delaySeconds: 0 }));
 

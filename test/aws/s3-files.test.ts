@@ -15,7 +15,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** Answers a request. `number` counts the requests from 1. */
+/** Answers a request to the simulated bucket. `number` counts the requests from 1. */
 type Answer = (response: ServerResponse, number: number, request: IncomingMessage) => void;
 
 async function bucketThat(answer: Answer): Promise<{ bucket: Objects; s3: S3Client; requests: IncomingMessage[] }> {
@@ -46,7 +46,7 @@ async function readAll(bucket: Objects): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Each call of the service to the bucket. */
+/** Every kind of call that the service makes to the bucket. */
 const calls: Readonly<Record<string, (bucket: Objects) => Promise<unknown>>> = {
   put: (bucket) => bucket.put("a", Buffer.from("x"), "text/plain"),
   get: (bucket) => bucket.get("a"),
