@@ -1,6 +1,4 @@
-/**
- * The routes for the console's sign-in, refresh and sign-out. They need no access token, because the browser uses them to get a session.
- */
+/** The console's sign-in, refresh and sign-out. They need no access token, because the browser uses them to get a session. */
 import { namesChange } from "./access.ts";
 import { get, post, type Route, type TableAccess } from "./route.ts";
 

@@ -21,10 +21,7 @@ import { accept } from "./rules.ts";
 
 /** Lambda halves a failing batch, so seven retries isolate one bad record of 100. The other retries are for temporary faults. */
 const STREAM_RETRIES = 10;
-/**
- * Retries of a flush. They are few, because a failing flush delays others in the same stream shard. The company's next write starts another
- * flush.
- */
+/** Retries of a flush. They are few, because a failing flush delays others in its shard. The next write starts another flush. */
 const FLUSH_RETRIES = 3;
 /** The sweeper replaces a lost queue message within half of these seconds, so a longer delay means a fault of the service. */
 const OVERDUE_SECONDS = 900;

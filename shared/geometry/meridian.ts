@@ -95,10 +95,7 @@ function closed(chains: readonly Chain[]): Corner[][] {
   return rings;
 }
 
-/**
- * Joins open, counter-clockwise rings along equal edges on both sides of the meridian. Undefined if the result is not one ring across the
- * meridian.
- */
+/** Joins open, counter-clockwise rings at equal edges on both sides of the meridian. Undefined if that is not one ring across it. */
 export function joinedAtMeridian(rings: readonly Ring[]): Point[] | undefined {
   const corners = rings.flatMap((ring) => ring.map(([lng, lat]): Point => [lng, lat]));
   let end = 0;

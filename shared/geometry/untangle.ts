@@ -1,7 +1,4 @@
-/**
- * Divides a ring that crosses or touches itself into rings that do neither, by the even-odd rule. Maps do not draw the undivided ring
- * correctly.
- */
+/** Divides a ring that crosses or touches itself into rings that do neither, by the even-odd rule. Maps draw only these correctly. */
 import { orient2d } from "robust-predicates";
 import { at } from "#shared/at.ts";
 import { doubleArea, type PlanePoint, type PlaneRing, squared } from "#shared/geometry/clip.ts";

@@ -23,9 +23,7 @@ export const StoredClaim = z.object({
   /** A hash of path, query and body. A request with the same key and another hash is refused. */
   fingerprint: z.string(),
   run: z.string(),
-  /**
-   * In milliseconds since 1970. After this time, the execution counts as killed, and a repeated request may claim the key.
-   */
+  /** In milliseconds since 1970. After this time, the execution counts as killed, and a repeated request may claim the key. */
   runsUntil: z.number(),
   /** The answer, encrypted with a secret from the idempotency key. Absent until the request has ended. */
   answer: z.optional(z.instanceof(Uint8Array)),
@@ -170,9 +168,7 @@ function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: numb
   return Math.max(1, Math.ceil(Math.min(takenMs, leftMs) / 1_000));
 }
 
-/**
- * The IETF draft requires quotes around the key. A key without quotes is accepted too. Throws `validation_failed` for a malformed key.
- */
+/** The IETF draft requires quotes around the key. A key without quotes is accepted too. Throws `validation_failed` for a malformed key. */
 function keyOf(request: Request): string | undefined {
   const values = request.headers.get("idempotency-key");
   if (request.method !== "POST" || values === undefined) return undefined;

@@ -46,10 +46,7 @@ export interface JobWrite {
   readonly deletedIf?: Condition | undefined;
 }
 
-/**
- * Returns the mark of the job. Throws ConditionFailed if the row has changed since `current` was read, or if a deletion does not meet
- * `deletedIf`.
- */
+/** Returns the mark of the job. Throws ConditionFailed if the row is newer than `current`, or if a deletion does not meet `deletedIf`. */
 export async function writeByJob(
   context: ApiContext,
   caller: Caller,

@@ -179,10 +179,7 @@ export interface Change {
   readonly importId?: string;
 }
 
-/**
- * Returns the prospect before the change. Does nothing if this import has already changed it, so that a repeated import does not undo later
- * changes.
- */
+/** Returns the prospect before the change. A second call changes nothing, so a repeated import does not undo later changes. */
 export async function changeByImport(
   context: ApiContext,
   caller: Caller,

@@ -1,7 +1,4 @@
-/**
- * Changes, disables and enables users. Disabling a user who has not signed in yet withdraws the invitation. Enabling such a user sends a
- * new invitation.
- */
+/** Changes, disables and enables users. Before the first sign-in, disabling withdraws the invitation, and enabling sends a new one. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";

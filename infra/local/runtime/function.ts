@@ -86,10 +86,7 @@ function endOf(error: unknown): object {
   return { status: errorType.startsWith("Runtime.") ? "failure" : "error", errorType, reason };
 }
 
-/**
- * If the response exceeds Lambda's size limit, `chunk` fails. The connection then breaks, so the client sees that the response is
- * incomplete.
- */
+/** If the response exceeds Lambda's size limit, `chunk` fails. The connection then breaks, so the client notices the fault. */
 function limited(sink: ResponseSink): ResponseSink {
   let bytes = 0;
   return {

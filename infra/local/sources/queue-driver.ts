@@ -27,10 +27,7 @@ interface QueueSource {
 /** SQS's limits for one call: at most 10 messages, and at most 20 s of waiting. */
 export const CALL_LIMIT = 10;
 const WAIT_SECONDS = 20;
-/**
- * SQS's maximum visibility timeout. Messages may wait in this process for longer than the queue's own timeout, which begins with the
- * invocation.
- */
+/** The maximum visibility timeout of SQS. Messages may wait in this process for longer than the queue's own timeout. */
 const MAX_VISIBILITY_SECONDS = 43_200;
 
 type Messages = readonly Message[];

@@ -19,10 +19,7 @@ type Jobs = Pick<JobQueue, "send">;
 
 const PATIENCE: Patience = { tries: 25, ms: 200 };
 
-/**
- * Pauses a job, and waits up to five seconds for the end of its chunk. The returned job may still be `running`. Throws `conflict` if it has
- * ended.
- */
+/** Pauses a job. Waits at most five seconds, so the returned job may still be `running`. Throws `conflict` if the job has ended. */
 export const pauseJob = /* @__PURE__ */ stopper("paused");
 
 /** Cancels a job. The changes that the job has already made remain. Like `pauseJob`, the request waits until a running job has stopped. */

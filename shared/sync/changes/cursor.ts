@@ -96,10 +96,7 @@ export interface Known {
   isDelivered(change: ChangeKey): boolean;
 }
 
-/**
- * `unflushed` must be all unflushed changes that concern the caller, sorted. `wasFlushed` must be true if there may have been a flush since
- * the cursor was made.
- */
+/** `unflushed`: all unflushed changes that concern the caller, sorted. `wasFlushed`: true if a flush may have followed the cursor. */
 export function knownOf({ list, covered }: Delivered, unflushed: readonly ChangeKey[], wasFlushed: boolean): Known {
   const names = new Set(list.map(nameOf));
   const isListed = (change: ChangeKey): boolean => names.has(nameOf(change));

@@ -80,10 +80,7 @@ export class Interest {
     return this.#own === undefined || after === this.#own || before === this.#own || before === undefined;
   }
 
-  /**
-   * True if notes and appointments of the prospect may become visible or hidden. False for a new prospect, because the log has entries of
-   * its notes and appointments.
-   */
+  /** True if notes and appointments of the prospect may appear or disappear. False for a new prospect: the log has entries of its notes. */
   readonly moves = (change: Change): boolean => {
     if (change.kind !== "prospect" || change.version === 1) return false;
     if (!this.#types.has("notes") && !this.#types.has("appointments")) return false;

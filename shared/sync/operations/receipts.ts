@@ -1,7 +1,4 @@
-/**
- * Receipts of operations. The transaction of an operation writes its receipt, and fails if there is one, so a repeated operation is applied
- * only once.
- */
+/** Receipts of operations. The transaction of an operation writes its receipt, and fails if the receipt exists already. */
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
