@@ -4,13 +4,21 @@ import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
 import { Address } from "#shared/prospects/address.ts";
 import { CustomFields } from "#shared/prospects/custom-fields.ts";
-import { appointmentFields, noteFields } from "#shared/prospects/stored.ts";
+import { appointmentFields } from "#shared/prospects/stored.ts";
 import { StatusSummary, Tag } from "#shared/reference/schema.ts";
 import { Id, named, Timestamp } from "#shared/schema.ts";
 
 export const Note = named(
   "Note",
-  z.object({ ...noteFields, createdBy: z.nullable(UserSummary) }),
+  z.object({
+    id: Id,
+    prospectId: Id,
+    body: z.string(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    occurredAt: z.optional(Timestamp),
+    createdBy: z.nullable(UserSummary),
+  }),
   "A note on a prospect.",
 );
 export type Note = z.infer<typeof Note>;

@@ -33,21 +33,17 @@ export type LastStatusChange = z.infer<typeof LastStatusChange>;
 export const StoredStatusChange = z.object({ ...statusChange, type: z.literal("history"), prospectId: Id });
 export type StoredStatusChange = z.infer<typeof StoredStatusChange>;
 
-export const noteFields = {
+export const StoredNote = z.object({
+  type: z.literal("note"),
   id: Id,
+  companyId: Id,
   prospectId: Id,
   body: z.string(),
   createdAt: Timestamp,
   updatedAt: Timestamp,
-  ...occurredAt,
-};
-
-export const StoredNote = z.object({
-  ...noteFields,
-  type: z.literal("note"),
-  companyId: Id,
   createdBy: z.nullable(Id),
   version: z.int(),
+  ...occurredAt,
   /** The import that created the note. Such a creation makes no event. */
   importId: z.optional(z.string()),
 });
