@@ -52,7 +52,9 @@ async function withCanary(...[config, outDir]: Parameters<typeof templatesInOrde
   const watched = { ...config, watch: { ...config.watch, canary: true } };
   const templates = await templatesInOrder(watched, outDir);
   for (const { Resources } of templates) {
-    for (const { Metadata, Properties } of Object.values(Resources)) {
+    for (const [id, { Type, Metadata, Properties }] of Object.entries(Resources)) {
+      // The local service does not support this type. It only limits the retries of the canary.
+      if (Type === "AWS::Lambda::EventInvokeConfig") delete Resources[id];
       const variables = at(Properties, "Environment", "Variables");
       if (Metadata.file !== canary.file || typeof variables !== "object" || variables === null) continue;
       Object.assign(variables, { API_URL: `${server.endpoint}/forwarded`, AWS_ENDPOINT_URL_SSM: server.endpoint });
