@@ -33,7 +33,7 @@ const wordsOf = (text: string): number => text.split(/\s+/).filter((word) => /^\
 
 const lineAt = (text: string, index: number): number => text.slice(0, index).split("\n").length;
 
-/** Block comments, and groups of line comments. */
+/** Matches a block comment, or consecutive line comments, which together are one text. */
 const COMMENT = /^[ \t]*(?:\/\*\*.*?\*\/|\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*)[ \t]*\n/gms;
 
 /** Finds the texts in a file. `marked` is the content of the file, in which parts without texts are replaced by empty lines. */

@@ -58,7 +58,7 @@ function policy(Effect: "Allow" | "Deny", methodArn: string): APIGatewayAuthoriz
   };
 }
 
-/** Logs why a caller was refused, but never the token. API Gateway does not cache errors. */
+/** Returns the error to throw for `error`, and logs the reason, but never the token. API Gateway caches only policies, not errors. */
 function gatewayError(error: unknown): Error {
   if (error instanceof ApiError && error.code === "unauthenticated") {
     log.info("unauthorized", { reason: error.message });

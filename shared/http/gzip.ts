@@ -21,7 +21,7 @@ export function gzipEnd(crc: number, textBytes: number): Buffer {
  */
 const DEFLATE = { level: 2, windowBits: 14, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH } as const;
 
-/** A map view of 1 000 pins is a sixth shorter with level 6, and bytes cost more than processor time (docs/cost.md). */
+/** Text bytes at the beginning of a response that get level 6. Most responses have no more, and transfer costs more than processor time. */
 const BEGINNING_BYTES = 256 * 1024;
 const BEGINNING_DEFLATE = { ...DEFLATE, windowBits: 15 } as const;
 const BEGINNING_LEVEL = 6;

@@ -179,8 +179,8 @@ function rangeOf({ from: first, to: last }: ActivityQuery, days: DaysOfZone): Ti
 type Key = string | number | null;
 
 /**
- * The key of a group is a day, or the id of a user, status or prospect. A report by territory groups by prospect, and `byTerritory` then
- * adds up the counts of the prospects in each territory.
+ * The counts of a report by group. The key of a group is a day, or the id of a user, status or prospect. A report by territory first counts
+ * the facts of each prospect. `byTerritory` then adds up the counts of the prospects in each territory.
  */
 class Groups implements Counting {
   readonly #groupBy: ActivityQuery["groupBy"];

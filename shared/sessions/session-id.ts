@@ -7,7 +7,7 @@ const ID_BYTES = 32;
 /** 32 bytes in base64url. */
 const ID = "[A-Za-z0-9_-]{43}";
 
-/** CloudFront makes this header from the session's cookie (infra/edge/api-request.js), because an authorizer reads no other header. */
+/** CloudFront makes this Authorization header from the cookie (infra/edge/api-request.js), because authorizers read no other header. */
 const SESSION_PATTERN = `^Session ${ID}$`;
 
 /** The pattern of the Authorization header that API Gateway checks. Each alternative describes the whole header. */

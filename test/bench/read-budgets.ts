@@ -100,7 +100,7 @@ export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: 
   ];
 }
 
-/** Measures the rounds (budget 3) and the read units (budget 4) of a list in a cold function. */
+/** Measures a list in a cold function: its rounds (budget 3 of docs/benchmarks.md) and its read units (budget 4). */
 export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const { company, caller } = stage;
   const line = budgetsOf(sizeOf(company.count));
@@ -109,7 +109,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const plain = await ask("one rep");
   const search = await ask("common word");
   const thousands = company.count / 1_000;
-  // In smaller companies, most read units are for the rows of the page and not for the search index, so the budget has no limit.
+  // Below 100 000 prospects, most read units are for the rows of the page and not for the search index, so budget 4 has no limit.
   const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
   const per = "read units per 1 000 prospects";
   return [

@@ -43,7 +43,7 @@ const expectReconciled = async (at: Pipeline, matched: number): Promise<void> =>
 const BATCH = 10;
 const VISIBILITY_MS = 90_000;
 
-/** To a quick receiver, a sender needs only one slot for a whole batch. */
+/** Stores the state of a limiter whose receiver is quick. A sender then needs only one slot to send a whole batch. */
 const beQuick = (at: Pipeline): Promise<void> => putLimiter(db, at, { used: 0, fails: 0, slow: false });
 
 /** Simulates one call of the deliverer. Returns the number of failed messages: all of them, if the call is killed. */

@@ -77,9 +77,9 @@ async function attempt(records: Records, effects: BatchEffects): Promise<{ count
 }
 
 /**
- * Returns the parts that must be processed after an invocation has processed no record.
- * - If the function threw and `bisect` is on, the parts are the two halves. The split is not counted as a retry.
- * - Otherwise all records are retried after a pause. After `maxRetries` retries, they are given up.
+ * Handles an invocation that has processed none of its records. Returns how they are divided into the next invocations:
+ * - If the function threw and `bisect` is on, the records are divided into two halves. The division does not count as a retry.
+ * - Otherwise all records are retried together after a pause. After `maxRetries` retries, they are given up.
  */
 async function partsAfterFailure(
   { records, failures }: Part,

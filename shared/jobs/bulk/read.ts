@@ -52,7 +52,7 @@ export const readJob = async (context: ReadContext, caller: Caller, id: number):
   present(context, await findJob(context, caller, id));
 
 const Entry = z.object({ sk: z.string(), id: Id, createdBy: Id });
-/** A user who is no admin sees only some of the entries that one request reads, so a page may be short or empty. */
+/** Maximum number of jobs that a request reads. A user who is no admin sees only some of them, so a page may be short or empty. */
 const ENTRIES = 1_000;
 
 export async function listJobs(context: ReadContext, caller: Caller, { cursor, limit }: JobQuery): Promise<JobPage> {

@@ -214,7 +214,7 @@ function importEvents(before: unknown, after: unknown): DomainEvent[] {
   return [eventOf({ ...row, version: 1 }, "prospect.import_completed", { id, imported, updated, skipped, errors })];
 }
 
-/** The version is always 1 and the time the end of the job, so that a repeated stream record makes no second delivery. */
+/** Makes one event when a bulk job ends. A job has no version, so the event always has version 1. Its time is the end of the job. */
 async function jobEvents(before: unknown, after: unknown, dictionary: LoadDictionary): Promise<DomainEvent[]> {
   const job = StoredBulk.parse(after);
   const wasOpen = before === undefined || !hasEnded(StoredBulk.parse(before));

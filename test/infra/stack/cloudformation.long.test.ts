@@ -44,7 +44,7 @@ describe("a failed first deployment", () => {
       const kept = cloud.account.resources.filter(({ type }) => !inAccount.includes(type));
       return liveStack(cloud, DATA)?.status !== "ROLLBACK_COMPLETE" || kept.length > 0;
     });
-    // A failure after the creation of the protected user pool leaves it behind. Only these resources need the user pool or the table.
+    // CloudFormation creates these resources after the user pool. If one fails, the user pool stays, because it is protected from deletion.
     const after = /^(?:UserPoolClient|Table|BackupsPlanTable)[0-9A-F]{8}$/;
     expect(left.filter((id) => !after.test(id))).toEqual([]);
     const userPool = Object.keys(Resources).find((id) => Resources[id]?.Type === "AWS::Cognito::UserPool") ?? "";
