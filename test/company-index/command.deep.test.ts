@@ -1,4 +1,4 @@
-/** Tests that `npm run index` removes damaged rows of the activity, and what the command prints. */
+/** Tests that `npm run index -- repair-activity` removes damaged rows of a company's activity, and what the command prints. */
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";

@@ -1,4 +1,4 @@
-/** Tests the place of the map in the URL. */
+/** Tests how the console writes the place that the map shows into the URL, and reads it from there. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { cameraIn, withCamera } from "../../console/src/map/camera.ts";

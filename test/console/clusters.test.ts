@@ -5,7 +5,7 @@ import { type Cluster, radiusOf, withoutOverlaps } from "../../console/src/map/c
 
 const cluster = fc
   .record({
-    // fast-check spreads random integers evenly, but not random doubles.
+    // fast-check spreads random integers evenly, but not random doubles. The coordinates are therefore computed from integers.
     x: fc.nat(10_000).map((step) => 0.2 + step / 50_000_000),
     y: fc.nat(10_000).map((step) => 0.3 + step / 50_000_000),
     sold: fc.nat(4_000),

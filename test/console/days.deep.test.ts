@@ -62,7 +62,7 @@ interface Phone {
 }
 
 interface Made {
-  /** The statuses that each phone has set last, by the first line of the address. */
+  /** The statuses that each phone has set last, by the first line of the door's address. */
   readonly statuses: Map<string, Map<Phone, string>>;
   readonly notes: string[];
   readonly doors: string[];
@@ -111,7 +111,7 @@ async function press({ phone, page, random }: Step): Promise<void> {
   const title = await titleOf(page);
   const status = at(STATUSES, Math.floor(random() * STATUSES.length));
   await sheetOf(page).getByRole("button", { name: status, exact: true }).click();
-  // A second press of the same status within some seconds shows the same text twice.
+  // A second press of the same status within some seconds shows the same text twice, so the test waits for the last one.
   await page.getByRole("status").getByText(`${status}: ${title}.`).last().waitFor();
   const ofDoor = made.statuses.get(title) ?? new Map<Phone, string>();
   made.statuses.set(title, ofDoor.set(phone, status));

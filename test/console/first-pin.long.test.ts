@@ -71,7 +71,7 @@ async function slowDown(page: Page, hasNetwork: boolean): Promise<void> {
   });
 }
 
-/** The service worker is off, because it would load the files before the measured page. */
+/** Opens a page without a service worker, which would load the files before the measured page does. */
 const signedIn = (opened: Browser): Promise<Visit> =>
   visit(opened, "admin@acme.test", "/users", desktop, { serviceWorkers: "block" });
 

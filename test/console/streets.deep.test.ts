@@ -23,7 +23,7 @@ browserForAll(async (browser) => {
   for (const [lat, lng] of places) {
     ids.push(dataOf(await team.admin.POST("/api/prospects", { body: { name: "Ann", lat, lng } }), 201).id);
   }
-  // The tests replace answers of the provider, and Playwright does not see what a service worker requests.
+  // The tests replace answers of the map provider. Playwright cannot replace those that a service worker requests, so the page has none.
   admin = await visit(browser, team.admin.email, "/map", screen, { serviceWorkers: "block" });
 });
 
@@ -108,7 +108,7 @@ test("the name of a territory is not under a number", async () => {
   const contentType = "application/vnd.mapbox-vector-tile";
   const tiles = /\/api\/prospects\/tiles\/8\/53\/97\.mvt/;
   await page.route(tiles, (route) => route.fulfill({ body, contentType }));
-  // The centre of the tile.
+  // The coordinates of the centre of the tile 8/53/97.
   const lng = (53.5 / 256) * 360 - 180;
   const lat = (Math.atan(Math.sinh(Math.PI * (1 - (2 * 97.5) / 256))) * 180) / Math.PI;
   const corners = [

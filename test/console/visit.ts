@@ -15,7 +15,7 @@ import { onceInRun } from "../harness/once.ts";
 export interface Visit {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** Errors of scripts, and what the Content-Security-Policy refused. */
+  /** The errors of the page's scripts, and what the page's Content-Security-Policy has refused. */
   readonly faults: readonly string[];
   /** The paths that the page has requested so far. */
   readonly paths: ReadonlySet<string>;
@@ -158,7 +158,7 @@ export async function drawn(page: Page): Promise<z.infer<typeof Features>> {
 }
 
 export async function jumpTo(page: Page, center: readonly [lng: number, lat: number], zoom: number): Promise<void> {
-  // `void`, because `jumpTo` returns the map. Sending the whole map from the browser to the test would take half a second.
+  // `void` drops the result of `jumpTo`, which is the map. Sending the whole map from the browser to the test would take half a second.
   await page.evaluate(`void shownMap.jumpTo({ center: ${JSON.stringify(center)}, zoom: ${zoom} })`);
 }
 

@@ -58,7 +58,7 @@ async function importThrottled(rows: number, partitions: number, rate: number) {
 /** `checkIndex` keeps all rows in memory, so a million rows would need 4 GB. */
 const ROWS_IN_MEMORY = 20_000;
 
-/** All rows have different names, so different texts prove different rows. */
+/** All rows have different names. If there are as many different texts as rows, each row therefore exists once. */
 async function checkRows(table: Table, companyId: number, rows: number): Promise<void> {
   const records = indexRecords(table);
   const texts = new Set<string>();

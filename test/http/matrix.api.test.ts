@@ -24,7 +24,7 @@ const Me = z.object({ user: Identified, company: Identified });
 const meOf = async (email: string) => bodyOf(await ask(email, "GET", "/api/me"), 200, Me);
 const userIdOf = async (email: string): Promise<number> => (await meOf(email)).user.id;
 
-/** Registers marks of the company and its users. Their names are left out, because both companies have users with the same names. */
+/** Registers marks of the company and its users. The users' names are no marks, because both companies have users with the same names. */
 async function markTeam(company: Company, emails: readonly string[]): Promise<void> {
   const everybody = marker(company, "-");
   for (const email of emails) {

@@ -48,7 +48,7 @@ interface Revocation {
   readonly answer: Promise<void>;
 }
 
-/** Takes a right from the rep and waits for the rep's running job, as the endpoints do. */
+/** Takes a right from the rep and waits for the rep's running job, as the endpoint that changes a user does. */
 function revoke({ caller, repId }: Stage, jobId: number): Revocation {
   const context = harness.sound();
   const { promise: isUnderWay, resolve } = Promise.withResolvers<void>();

@@ -24,8 +24,8 @@ let turn = 0;
 const { list, summary, expectOnce, expectNothing, left } = importChecks(db, harness);
 
 /**
- * Numbers of rows. The long test (`wide`) needs several batches of 2 048 rows. The short test has few rows, so the units of the job itself
- * count more.
+ * Numbers of rows. The long test (`wide`) needs several batches of 2 048 rows. The short test has few rows, so the write units
+ * for the job itself are a larger share of the total.
  */
 const { many: MANY, jobUnits } = sized({ short: { many: 300, jobUnits: 40 }, wide: { many: 5_000, jobUnits: 0 } });
 

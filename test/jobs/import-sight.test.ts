@@ -1,4 +1,4 @@
-/** Tests who sees an import. For users other than its maker and the admins, it must look as if it did not exist, even by read units. */
+/** Tests who sees an import. Other users than its maker and admins get the same errors, for as many read units, as if it did not exist. */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { metered } from "#shared/db/meter.ts";

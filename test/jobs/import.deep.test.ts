@@ -161,7 +161,7 @@ test("an export imported into an empty company has the same content and order", 
         fc.constantFrom(...texts),
         fc.string({ unit: fc.constantFrom(..."=+-@'\t\r\n\",; ab0é👍"), maxLength: max }),
       )
-      // The API stores no blank text.
+      // The API stores no blank text, so the generated prospects contain none.
       .map((text) => (isBlank(text) ? "" : text));
   const line = awkward(20).map((text) => text || "-");
   const prospect = fc.record({

@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** Look-ups in threads of libuv. It has only four threads, so slow look-ups would block other work. */
+/** Number of look-ups in threads of libuv, which has only four threads. Slow look-ups in them would block other work. */
 let threads = 0;
 const counter = createHook({
   init(_id, type) {
@@ -89,7 +89,7 @@ describe("a name", () => {
 
   test("is evicted from a full cache, the oldest first", async () => {
     server.answer = () => ({ addresses: ["192.0.2.1"] });
-    // The machine may be busy, and the test makes about a thousand look-ups.
+    // The time limit is long, because the test makes about a thousand look-ups, and the machine may be busy.
     const resolve = resolver({ lookupMs: 10_000 });
     for (let i = 0; i <= limits.namesKept; i++) await resolve(`n${i}.test`);
     server.questions.length = 0;

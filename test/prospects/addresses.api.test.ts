@@ -1,4 +1,4 @@
-/** Tests addresses over HTTP. Who sees and changes an address is in addresses.test.ts and test/http/matrix.api.test.ts. */
+/** Tests addresses over HTTP. addresses.test.ts and test/http/matrix.api.test.ts test who may see and change an address. */
 import { expect, test } from "vitest";
 import type { AddressPatch } from "../../docs/client/api.ts";
 import { at } from "../harness/client.ts";

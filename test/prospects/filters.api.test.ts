@@ -70,7 +70,7 @@ async function expectEverywhere(texts: Readonly<Record<string, string>>, expecte
     export: (await get(`export?${query}`)).text.trimEnd().split("\r\n").length - 1,
     exportJob: await exportedBy(texts),
     bulk: await bulkOf({ filter: texts }),
-    // A run has a territory already, so its filter has none.
+    // A run already has a territory in its path, so its filter must not name one.
     ...(territoryId === undefined && { run: await runOf({ filter: texts }) }),
   };
   expect(counts).toEqual(Object.fromEntries(Object.keys(counts).map((place) => [place, expected.length])));

@@ -1,4 +1,4 @@
-/** Tests notes over HTTP. Who may reach them is in test/http/matrix.api.test.ts. */
+/** Tests notes over HTTP. test/http/matrix.api.test.ts tests who may read and change them. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { at } from "../harness/client.ts";

@@ -1,4 +1,4 @@
-/** Tests prospects over HTTP: fields and status history. Who reaches a record is in test/http/matrix.api.test.ts. */
+/** Tests prospects over HTTP: fields and status history. test/http/matrix.api.test.ts tests who may read and change a prospect. */
 import { describe, expect, test } from "vitest";
 import type { ProspectPatch } from "../../docs/client/api.ts";
 import { at, type Client } from "../harness/client.ts";

@@ -1,4 +1,4 @@
-/** Tests statuses, tags and `GET /api/me` over HTTP. Who reaches a status or a tag is in test/http/matrix.api.test.ts. */
+/** Tests statuses, tags and `GET /api/me` over HTTP. test/http/matrix.api.test.ts tests who may read and change them. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Tag } from "../../docs/client/api.ts";
 import { at, type Client } from "../harness/client.ts";

@@ -113,7 +113,7 @@ test("a user whose rights change between two pages begins anew, and then has exa
     const { cursor } = await page(before, undefined);
     await expect(page(after, cursor)).rejects.toMatchObject({ code: "sync_reset_required" });
     expect([...(await readAll(after, undefined, 2)).items.keys()]).toEqual(visible);
-    // With the old rights, the old cursor is valid again.
+    // The caller has the old rights again, so the cursor from before the change of rights is valid again.
     expect((await page(before, cursor)).phase).toBe("snapshot");
   }
 });

@@ -19,7 +19,7 @@ const HOUR_MS = 3_600_000;
 const hex = (value: bigint): string => value.toString(16).padStart(16, "0");
 
 test("the hash is FNV-1a with 64 bits", () => {
-  // From the test vectors of the specification.
+  // These hashes are from the test vectors of the FNV specification.
   expect(hex(fnv1a(""))).toBe("cbf29ce484222325");
   expect(hex(fnv1a("foobar"))).toBe("85944171f73967e8");
   const number = fc.nat(Number.MAX_SAFE_INTEGER);

@@ -7,7 +7,7 @@ interface Copy {
   readonly data: Record<string, unknown>;
 }
 
-/** The 64-bit FNV-1a hash, as in the specification. */
+/** The 64-bit FNV-1a hash, which the service uses for the checksums of `GET /api/changes`. */
 export function fnv1a(text: string): bigint {
   let hash = 0xcbf29ce484222325n;
   for (const byte of Buffer.from(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);

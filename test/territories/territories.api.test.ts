@@ -1,4 +1,4 @@
-/** Tests territories over HTTP: methods, refused input and webhook events. Who reaches one is in test/http/matrix.api.test.ts. */
+/** Tests territories over HTTP: methods, refused input and webhook events. matrix.api.test.ts tests who may read and change one. */
 import { expect, onTestFinished, test } from "vitest";
 import type { NewTerritory, Territory, TerritoryPatch } from "../../docs/client/api.ts";
 import { denver, phoenix } from "../../infra/local/demo/cities.ts";

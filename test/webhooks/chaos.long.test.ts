@@ -106,6 +106,6 @@ test(`${WRITES} writes under faults are all kept, delivered once and indexed`, {
   expect(found).toMatchObject({ matched: expected, delivered: expected, waiting: 0, faults: [] });
   const isFlushed = async () => (await readUnflushed(table, companyId)).head.version > 1;
   await vi.waitUntil(isFlushed, { timeout: SETTLED_MS });
-  // During a flush, the check may see an entry both in the index and among the unflushed entries.
+  // During a flush, the check may see an entry both in the index and among the unflushed entries, so it is repeated.
   await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: SETTLED_MS });
 });

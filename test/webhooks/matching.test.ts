@@ -139,7 +139,7 @@ async function execute({ companyId, context }: Setup, what: Step): Promise<void>
 
 const waits = [0, 1_000, limits.subscriptionsSettleMs - 1, limits.subscriptionsSettleMs, 6_000, 61_000];
 const waitMs = fc.constantFrom(...waits);
-/** Two bits, which say which of the two functions publish. */
+/** Generates two bits, one for each of the two functions. A function publishes a batch if its bit is set. */
 const publishing = fc.nat(3);
 
 const eachStep: readonly Step[] = [

@@ -187,7 +187,7 @@ async function take({ at, context, cutOff, received }: Stage, entries: Pipeline[
   for (const { message } of failed) at.queue.push({ message, at: at.clock + VISIBILITY_MS, isRepeat: true });
 }
 
-/** If a fault loses the message of the last step of a backlog, only a later run of the sweeper closes the backlog. */
+/** True while work is left. If a fault loses the message of a backlog's last step, only a later run of the sweeper closes the backlog. */
 async function isWaiting(at: Pipeline): Promise<boolean> {
   if (at.queue.length > 0 || (await deliveries(at)).some(({ state }) => state === "waiting")) return true;
   return (await readLimiter({ table: db.direct }, at)).dueAt !== undefined;

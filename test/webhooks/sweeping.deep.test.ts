@@ -24,7 +24,7 @@ async function lostIn(at: Pipeline): Promise<void> {
   at.clock = START + 10 * MINUTE;
 }
 
-/** Returns a copy of the table whose due index also contains paused webhooks of a company. Their deliveries need no memory. */
+/** Returns a table whose due index also has paused webhooks. A Query generates their deliveries one by one, so they need no memory. */
 function withPausedBacklogs(table: Table, companyId: number): Table {
   const dueAt = iso(START);
   const shard = keys.pausedBacklogShard(companyId, 0).slice(0, -1);
