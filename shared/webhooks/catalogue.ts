@@ -114,7 +114,7 @@ export type ProspectEvent =
   | "prospect.assigned"
   | "prospect.deleted";
 
-/** An event that is made from a stream record. A repeated record gives the same id. */
+/** An event that is made from a record of the table's stream. If Lambda repeats the record, the event gets the same id. */
 export interface DomainEvent {
   readonly id: string;
   readonly event: EventName;

@@ -153,7 +153,7 @@ export interface NewDelivery
 
 type Described = Omit<NewDelivery, "triggeredBy" | "dueMs">;
 
-/** Do not change the names or the order: some bodies are made anew for each attempt, and every attempt must send the same bytes. */
+/** Do not change the names or order of these fields: some bodies are made anew for each attempt, and all attempts must send equal bytes. */
 export function envelope(
   { id, event, createdAt, companyId, webhookId, registrationId, trigger }: Described,
   triggeredBy: UserSummary | null,

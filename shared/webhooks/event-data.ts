@@ -30,7 +30,7 @@ type StoredEventData = z.infer<typeof StoredEventData>;
 /** The rows of a debounce window refer to event data. Both are kept this many milliseconds longer than the delivery. */
 const KEPT_LONGER_MS = 2 * 86_400_000;
 
-/** Seconds since 1970. Deliveries are kept after their due time. The longest delay is assumed, because users may change the delay. */
+/** Returns the expiry in seconds since 1970: later than that of all deliveries, even if a user changes their delay to the longest one. */
 const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   const delayMs = limits.delayMinutesMax * 60_000;
   return Math.ceil((Math.max(Date.parse(createdAt), nowMs) + delayMs + limits.deliveryKeptMs + KEPT_LONGER_MS) / 1_000);

@@ -14,7 +14,7 @@ import { drainMessage, messageFor } from "#shared/webhooks/messages.ts";
 import { updateEach, updateIf, whilePending } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/** Because a concurrent resume may miss the delivery, the webhook is read after the write. If it is active, the delivery is queued. */
+/** Reads the webhook after the write, because a concurrent resume may miss the delivery. If the webhook is active, queues the delivery. */
 export async function addToPausedBacklog(context: EventContext, delivery: StoredDelivery): Promise<void> {
   const { companyId, webhookId, isBulk } = delivery;
   const set = { dueShard: keys.pausedBacklogShard(companyId, webhookId, isBulk), updatedAt: iso(context.clock.now()) };
@@ -32,7 +32,7 @@ export async function resumeDelivery(context: EventContext, delivery: StoredDeli
   const resumed = await updateIf(context, {
     update: keys.delivery(companyId, webhookId, id),
     change: { set: { dueShard: keys.dueShard(id), dueAt: iso(dueAtMs) }, remove: ["sweptAt"] },
-    // Only a waiting delivery has `dueShard`.
+    // Only a waiting delivery has `dueShard`, so the condition also fails if the delivery has ended.
     when: equals("dueShard", dueShard),
   });
   if (resumed === undefined) return;

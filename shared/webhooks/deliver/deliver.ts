@@ -1,4 +1,4 @@
-/** Makes attempts of deliveries. An attempt is recorded before its message is deleted, so a crash repeats the message. */
+/** Makes attempts of deliveries. An attempt is recorded before its message is deleted, so after a crash SQS delivers the message again. */
 import { allEnded } from "#shared/all-ended.ts";
 import { at } from "#shared/at.ts";
 import { iso } from "#shared/clock.ts";
@@ -79,7 +79,7 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
     if (!isWanted(delivery)) return "unwanted";
     return Date.parse(delivery.dueAt) > context.clock.now() ? "later" : "due";
   });
-  // `over`: attempts that are already recorded. If a message is repeated, its sender may have been killed before it queued the next one.
+  // `over`: attempts that are already recorded. A sender may have been killed between the record and the message for the next attempt.
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
@@ -149,7 +149,7 @@ const deliveryKey = (message: DeliveryMessage): Key => keys.delivery(...webhookO
 const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery): Key[] =>
   registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
 
-/** A refused delivery is tried again after this many milliseconds if a slot will probably be free by then. */
+/** If a slot will probably be free by then, a delivery that the limiter refuses is tried again after this many milliseconds. */
 const SOON_MS = 1_000;
 /** How often a sender looks again for a free slot. A quick receiver frees one within milliseconds; a queued message takes a second. */
 export const RECHECKS = 3;
@@ -202,7 +202,7 @@ async function acquireAndSend(
   return others.length === 0 ? [] : acquireAndSend(sending, limiter, others, rechecks);
 }
 
-/** A refused delivery is queued again if a slot will soon be free. Otherwise it joins the throttled backlog. */
+/** Handles deliveries that the limiter refuses: queues them again if a slot will soon be free, or adds them to the throttled backlog. */
 async function retryOrRefuse(
   sending: Sending,
   limiter: Limiter,
@@ -222,7 +222,7 @@ async function retryOrRefuse(
     return left;
   }
   const dueAt = iso(context.clock.now() + SOON_MS);
-  // Deliveries in the throttled backlog need no message, but the mark in the limiter's row, which a killed sender may not have set.
+  // Deliveries in the throttled backlog need no message. They need the mark in the limiter's row, which a killed sender may not have set.
   const inBacklog = deliveries.filter(({ companyId, webhookId, dueShard }) =>
     keys.isThrottledBacklog(companyId, webhookId, dueShard),
   );

@@ -123,10 +123,10 @@ async function drainThrottled(context: EventContext, limiter: StoredLimiter, sta
   return { nextMs: context.clock.now() };
 }
 
-/** Deliveries of bulk jobs on a page with other deliveries. Without this share, they would wait until the others are sent. */
+/** Number of bulk jobs' deliveries on a page with other deliveries. Without this share, they would wait until no others are left. */
 const BULK_BESIDE_OTHERS = 10;
 
-/** Includes the paused backlog if the webhook is deleted. Returns undefined if the due index has no entry. */
+/** Returns a page of the throttled backlog, or of both backlogs of a deleted webhook. Undefined if the due index has no entry for them. */
 async function throttledPage(
   { table }: EventContext,
   { companyId, webhookId }: StoredLimiter,

@@ -44,7 +44,7 @@ export async function redeliver(
   };
 }
 
-/** Returns the delivery as due again, and its write, which fails if the delivery has changed. Earlier attempts keep their numbers. */
+/** Returns the delivery with a new due time, and the write for it, which fails if the delivery has changed since it was read. */
 export function dueAgain(delivery: StoredDelivery, dueAt: string, now: string, replayId?: string) {
   const { id, companyId, webhookId } = delivery;
   const isOver = delivery.state === "delivered" || delivery.state === "exhausted";

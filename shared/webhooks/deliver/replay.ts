@@ -155,7 +155,7 @@ function sameAs(range: ReplayRange, { from, to, deliveries, count }: StoredRepla
   return { count };
 }
 
-/** The partitions are read concurrently, because the request waits for the count. */
+/** Returns the number of deliveries that the replay takes. Reads the partitions concurrently, because the request waits for the result. */
 async function countTaken(table: Table, replay: StoredReplay, registered: ReadonlySet<number>): Promise<number> {
   const range = rangeOf(replay);
   if (range === undefined) return 0;

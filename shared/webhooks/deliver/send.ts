@@ -187,7 +187,7 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 
 /**
  * Moves deliveries whose requests could not be sent into the throttled backlog. They lose no attempt, and the circuit breaker counts no
- * failure. Pass `slot` only if no request of the slot could be sent: it is freed, and nothing is sent to the webhook for a while.
+ * failure. Pass `slot` only if no request of the slot could be sent: then frees the slot, and stops requests to the webhook for a while.
  */
 async function backOff(
   context: EventContext,
@@ -219,8 +219,8 @@ function resultOf({ status, isUnsent }: Exchange): string {
 const GONE = 410;
 
 /**
- * Pauses a webhook after 410 Gone, or after five days without success. Among the exchanges, a 410 decides before a success, and a success
- * before the first exchange.
+ * Pauses a webhook after 410 Gone, or after five days without success. If the exchanges have different results, one decides: a 410 if there
+ * is any, otherwise a success, otherwise the first exchange.
  */
 async function noteHealth(
   context: EventContext,

@@ -48,7 +48,7 @@ export type StoredWindow = z.infer<typeof StoredWindow>;
 export const StoredWindowEvent = z.object({
   type: z.literal("windowEvent"),
   deliveryId: z.string(),
-  /** The id of a delivery of this event alone. It equals `deliveryId` if the event opened the window. Otherwise no such delivery exists. */
+  /** The id that a delivery of this event alone would have. If the event opened the window, it is the id of the window's delivery. */
   ownId: z.string(),
   eventId: z.string(),
   recordId: Id,
@@ -83,8 +83,8 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 }
 
 /**
- * Events with and without a delay have different keys, so a repeated event would not find its first publication with another delay. Only an
- * event that may be older than the last change of the delay is looked up.
+ * Returns true if the event was published before a user set or removed the delay of the registration. Its row then has another key, so a
+ * repetition of the event would not notice it. Only an event that may be older than the last change of the delay is looked up.
  */
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;

@@ -32,7 +32,7 @@ export async function emit(context: EventContext, matches: readonly Match[], ent
   await enqueue(context, deliveries);
 }
 
-/** Returns the deliveries whose first message may be missing, also existing ones: their creator may have been killed. */
+/** Returns the deliveries that need a first message. An existing one may need it too, because its creator may have been killed. */
 async function createDeliveries(
   { table, timeScale, clock }: EventContext,
   matches: readonly Match[],

@@ -31,7 +31,7 @@ export interface Match {
   readonly subscriber: Subscriber;
 }
 
-/** Alternates between webhooks: each has only few slots, so senders that process the list in order serve several webhooks at once. */
+/** Returns the subscriptions of the webhooks in turn: each webhook has few slots, so senders serve several webhooks at the same time. */
 export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscriptions): Subscription[] {
   const byWebhook = (subscriptions.get(event.event) ?? []).map((own) =>
     own.filter((subscription) => matchesFilter(filterOf(subscription), event.data)),
@@ -62,7 +62,7 @@ interface Cached {
   readonly subscriptions: Subscriptions;
 }
 
-/** Maximum bytes for all companies. A company with the maximum of registrations takes 73 MB with the largest filters, 0.6 MB without. */
+/** Maximum bytes of the cache. A company with the most registrations takes 73 MB of it with the largest filters, 0.6 MB without filters. */
 const CACHED_BYTES = 128 * 2 ** 20;
 
 const caches = cachePerTable<Cached>({

@@ -83,7 +83,7 @@ const changeOf = ({ dynamodb }: DynamoDBRecord): RowChange => ({
   after: dynamodb?.NewImage && itemOfImage(dynamodb.NewImage),
 });
 
-/** Reads once for each batch and company, after the batch has arrived, so that every older registration is included. */
+/** Reads data of a company once for each batch, after the batch has arrived. The data therefore includes every older registration. */
 interface BatchReads {
   readonly dictionary: (companyId: number) => Promise<Dictionary>;
   readonly subscriptions: (companyId: number) => Promise<Subscriptions>;

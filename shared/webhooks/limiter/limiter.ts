@@ -87,7 +87,7 @@ export function limiterOf({ companyId, webhookId }: Named, row: Item = {}): Limi
 export const readLimiter = async ({ table }: { readonly table: Reads }, named: Named): Promise<Limiter> =>
   limiterOf(named, await table.get(limiterKeys.limiter(named.companyId, named.webhookId)));
 
-/** Maximum share of all senders for one webhook. One that is slow, failing or not yet known gets only `SLOW_SHARE`. */
+/** Maximum share of all senders for one webhook. A webhook that is slow, failing or not yet known gets only `SLOW_SHARE`. */
 const QUICK_SHARE = 0.8;
 const SLOW_SHARE = 0.2;
 /** Maximum share of a webhook's slots for events of single records of bulk jobs, so that other deliveries find a free slot. */
@@ -123,7 +123,7 @@ export type Acquisition =
 
 export type Refusal = Exclude<Acquisition, { kind: "acquired" | "inFlight" }>;
 
-/** Also frees slots whose lease has expired. A claim may contain several deliveries only while the receiver is quick. */
+/** Takes a slot, and frees slots whose lease has expired. A claim may contain several deliveries only while the receiver is quick. */
 export async function acquireSlot(context: EventContext, claim: SlotClaim): Promise<Acquisition> {
   const { companyId, webhookId, isBulk, ids } = claim;
   for (;;) {
@@ -218,7 +218,7 @@ export async function releaseSlot(
   }
 }
 
-/** Stops requests to the webhook for a time, twice as long with each repetition, and then allows one at a time. Returns the end. */
+/** Stops requests to the webhook until the returned time, twice as long with each repetition, and then allows one at a time. */
 export async function releaseUnsent(context: EventContext, claim: SlotClaim, slot: string): Promise<string> {
   const now = context.clock.now();
   const { companyId, webhookId } = claim;
