@@ -24,7 +24,7 @@ import { errorFields, log } from "#shared/log.ts";
 
 /** Minimum number of versions of the head between two additions to the sums. With a higher number, reports read more rows of the log. */
 export const VERSIONS_PER_SUM = 32;
-/** The sums are written again when the log has grown by half of the bytes of their last write. One flush logs about this many bytes. */
+/** One flush logs about this many bytes. The sums are written again when the log has grown by half of the bytes of their last write. */
 const BYTES_PER_VERSION = 512;
 /** A transaction that reaches one of these limits adds no further row of the log to the sums. DynamoDB allows it 4 MB and 100 rows. */
 const BYTES_AT_ONCE = 1_000_000;

@@ -154,7 +154,7 @@ async function newPart(
   };
 }
 
-/** A Query is not isolated from transactions, so a text may become visible later than its entry. */
+/** Tries again if a long text is missing: a Query is not isolated from transactions, so a text may become visible later than its entry. */
 async function withSettledTexts(
   table: Table,
   companyId: number,

@@ -136,7 +136,7 @@ export async function publish(
   return part !== undefined && (await wasPublished(table, companyId, current, part.id)) ? next : undefined;
 }
 
-/** Also returns true if newer parts have replaced the part since. */
+/** Returns true if the part was added to the index, even if newer parts have replaced it since. */
 async function wasPublished(table: Table, companyId: number, { manifest }: Head, partId: string): Promise<boolean> {
   if (manifest.includes(partId)) return true;
   return retiredIn(manifest, await readPartManifests(table, companyId, "strong")).has(partId);

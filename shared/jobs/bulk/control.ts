@@ -83,7 +83,7 @@ export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller,
     }),
   );
 
-/** The new job restores only fields that nobody has changed since. Throws `conflict` if the job cannot be undone or is undone already. */
+/** Begins a job that restores what the job `id` has changed and nobody has changed since. Throws `conflict` if this is not possible. */
 export async function beginUndo(
   context: ApiContext,
   jobs: Jobs,

@@ -21,7 +21,7 @@ interface Candidate {
   readonly nowMs: number;
 }
 
-/** A write requires an unchanged version of the row, and a deletion also `deletedIf`. After a failed condition, the job decides again. */
+/** The fields to write, or why the record is skipped. A write requires an unchanged row, and a deletion also `deletedIf`. */
 type Decision = { readonly fields: BulkFields; readonly deletedIf?: Condition } | { readonly skipped: SkipCode };
 
 /** `not_found`: missing, deleted or hidden from the user. `changed_since`: changed since the change that the job undoes. */

@@ -41,7 +41,7 @@ function moved(queue: StoredQueue, id: number, to?: "waiting" | "paused"): Store
   return to === undefined ? others : { ...others, [to]: [...others[to], id] };
 }
 
-/** If no job runs, the writes also admit the first waiting job, and `admitted` is its id. The caller writes the row of the job `ownId`. */
+/** Returns writes for the queue `after`, but not for the row of the job `ownId`. If no job runs, they admit the first one (`admitted`). */
 function queueChange(companyId: number, before: StoredQueue, after: StoredQueue, nowMs: number, ownId: number) {
   const [first, ...waiting] = after.waiting;
   const admits = after.running === null && first !== undefined;

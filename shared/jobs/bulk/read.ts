@@ -109,7 +109,7 @@ export function presentJob(stored: StoredBulk, { users }: Pick<Dictionary, "user
   };
 }
 
-/** Returns milliseconds since 1970, also if an undo exists. Undefined if the job has not ended or is itself an undo. */
+/** Returns until when a job can be undone, in milliseconds since 1970. Undefined if the job has not ended or is itself an undo. */
 export const undoableUntilMs = ({ kind, endedAt }: StoredBulk): number | undefined =>
   kind === "undo" || kind === "import_undo" || endedAt === undefined
     ? undefined

@@ -65,7 +65,7 @@ function maySee(caller: Caller, { createdBy, assignee }: StoredExport): boolean 
   return (isAdmin(caller) || createdBy === caller.userId) && (own === undefined || own === assignee);
 }
 
-/** Returns milliseconds since 1970. After this time, the API shows no link, and the bucket's lifecycle rule deletes the file. */
+/** The file is kept until this time, in milliseconds since 1970. Then the API shows no link, and a lifecycle rule deletes the file. */
 const keptUntil = ({ updatedAt }: StoredExport): number => Date.parse(updatedAt) + limits.exportKeptDays * DAY_MS;
 
 export function presentExport(stored: StoredExport, file: Link | null): Export {

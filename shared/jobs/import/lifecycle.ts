@@ -25,7 +25,7 @@ export const opening = (stored: StoredImport, dueMs: number): Write[] => {
   ];
 };
 
-/** For the transaction that adds the prospects to the company index. Reads skip an id range until the import's id is removed from it. */
+/** Returns writes for the transaction that publishes the prospects. Reads skip an id range until these writes remove its import id. */
 export function completion(
   { stored, isHeld }: Pick<RunningJob<StoredImport>, "stored" | "isHeld">,
   nowMs: number,

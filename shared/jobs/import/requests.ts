@@ -65,7 +65,7 @@ export type NewImport = z.infer<typeof NewImport>;
   example: { bytes: 184_320, mapping: { "Full name": "name", "Home phone": "phone", id: null } },
 }));
 
-/** The sweeper looks for the uploaded file after this time, because the invocation for S3's only message may be interrupted. */
+/** The sweeper looks for the uploaded file after this time, because S3 sends one message only, whose invocation may be interrupted. */
 export const LOOK_MS = 5 * 60_000;
 
 /** Throws `payload_too_large` if the announced size is too large, and `conflict` if the company has too many open imports. */

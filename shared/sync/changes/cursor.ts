@@ -30,7 +30,7 @@ export interface Place {
 
 export const firstPlace: Place = { stage: 0, after: undefined };
 
-/** Records of different kinds have different ids too. */
+/** Identifies a change: the record, and its version after the change. Records of different kinds never have the same id. */
 export interface ChangeKey {
   readonly id: number;
   readonly version: number;

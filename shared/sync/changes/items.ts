@@ -63,7 +63,7 @@ export const removal = (type: ChangeType, id: number, version: number, reason: R
   item: { type, id, version, op: "remove", reason },
 });
 
-/** Undefined if the caller sees the prospect. */
+/** Returns why the caller does not see the prospect. Undefined if the caller sees it. */
 export function hiddenBecause(caller: Caller, prospect: ListedRow): Reason | undefined {
   if (isVisible(caller, prospect)) return undefined;
   return isInScope(caller, prospect) ? "deleted" : "hidden";

@@ -70,7 +70,7 @@ export class Interest {
     }
   };
 
-  /** False if no device of the caller can have a copy. */
+  /** False if no device of the caller can have a copy of the note or appointment. */
   #mayHold({ holders }: NoteChange | AppointmentChange): boolean {
     return this.#own === undefined || holders === undefined || holders.includes(this.#own);
   }

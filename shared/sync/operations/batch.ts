@@ -79,7 +79,7 @@ const idOf = ({ sent: { id } }: Step): number | undefined => z.safeParse(Id, id)
 const clientRecordOf = ({ sent: { type, clientRecordId } }: Step): string | undefined =>
   type === "appointment.update" ? undefined : z.safeParse(Uuid, clientRecordId).data?.toLowerCase();
 
-/** An operation without a valid id gets a name of its own. */
+/** Returns a name for the record of the operation. An operation without a valid id gets a name that no other operation has. */
 function nameOf(step: Step): string {
   const id = idOf(step);
   const record = step.sent.type === "appointment.update" ? "appointment" : "prospect";
@@ -282,7 +282,7 @@ const conflict = ({ id, version, record }: Outdated): Result => ({
   record: isObject(record) && "startAt" in record ? Appointment.parse(record) : Prospect.parse(record),
 });
 
-/** Pointers to fields of the operation. Any other pointer is relative to the body of an endpoint, which the operation has in `fields`. */
+/** Matches pointers to fields of the operation. Any other pointer is relative to `fields`, which has the form of an endpoint's body. */
 const ofOperation = /^\/(?:type|id|clientRecordId|fields|baseVersion|occurredAt)(?:\/|$)/;
 
 function problemAt({ code, message, faults }: ApiError, at: number, requestId: string): Problem {
