@@ -86,7 +86,7 @@ async function addEntry(entry: string, files: readonly string[], isShared: boole
   removeOldEntries(join(entry, ".."), KEPT);
 }
 
-/** `removeOldEntries` removes the entries with the oldest modification times. */
+/** Sets the modification time of the entry to now, because `removeOldEntries` removes the entries with the oldest times. */
 export function markUsed(entry: string): void {
   const now = new Date();
   try {

@@ -40,7 +40,7 @@ const Sender = z.object({
 const Deployed = z.object({ Resources: z.record(z.string(), z.unknown()) });
 const POLL_MS = 2_000;
 
-/** Disables or enables the event source mapping. A reserved concurrency of 0 would move messages to the dead-letter queue. */
+/** Disables or enables the event source mapping. It sets no reserved concurrency of 0, with which messages would become dead letters. */
 export async function switchSenders(context: SendersContext, stackName: string, isOn: boolean): Promise<void> {
   const { lambda } = context;
   const UUID = await mappingOf(context, await functionOf(context, stackName));

@@ -23,7 +23,7 @@ const Positions = z.object({
 });
 const Body = z.union([PoisonRecord, Positions]);
 
-/** Empty answers may precede further records. Without the last record of the message in an open shard, all answers are empty. */
+/** Maximum number of empty answers. Further records may follow some, but all are empty if the last wanted record is gone from the shard. */
 const EMPTY_ANSWERS = 100;
 
 /** Returns the records, or undefined if the stream, which stores records for 24 hours, has already deleted one of them. */

@@ -36,7 +36,7 @@ const limits: readonly Keyword[] = [
   ["uniqueItems", different],
 ];
 
-/** The comparison reports any other keyword, because it would not notice a difference in its value. */
+/** The keywords that the comparison supports. It reports any other keyword, because it would not notice a difference in its value. */
 const known: ReadonlySet<string> = new Set([
   ...limits.map(([keyword]) => keyword),
   ...["$ref", "type", "anyOf", "oneOf", "discriminator", "enum", KNOWN_VALUES, "const", "format", "items"],

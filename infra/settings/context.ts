@@ -23,7 +23,7 @@ export const TABLE_STREAM = /^(arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/
 
 export const TableStream = matching(TABLE_STREAM, "the ARN of a table's stream");
 
-/** The error message omits the upper limit of ten years. */
+/** Accepts 0, or days from `least` to ten years. The error message omits the upper limit. */
 const daysOrNone = (least: number) =>
   z.optional(
     numeric(

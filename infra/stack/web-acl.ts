@@ -121,7 +121,7 @@ const flood = (
   visibilityConfig: visibility(name),
 });
 
-/** Without this proof, a client could send another false address in each request, and avoid the limit. */
+/** Matches requests that CloudFront forwards. Without its proof, a client could send another false address in each request. */
 const throughConsole = (scope: Construct): CfnWebACL.StatementProperty => ({
   byteMatchStatement: {
     fieldToMatch: header(CONSOLE_PROOF),
