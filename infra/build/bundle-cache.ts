@@ -29,7 +29,7 @@ export const CACHES = process.env.CI_CACHES ?? join(root, "node_modules/.cache/c
 
 const BUILD = fileURLToPath(new URL("bundle-process.ts", import.meta.url));
 
-/** package-lock.json determines the installed packages. */
+/** What the bundles are made from. package-lock.json stands for the installed packages, whose versions it determines. */
 const SOURCES = ["package-lock.json", "docs/openapi.json", "docs/openapi-3.0.json", "shared", "functions", "infra"];
 
 /** Number of cached sets of bundles. A set is up to 36 MB large. Four sets are enough for switching between a few branches. */

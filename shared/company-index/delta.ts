@@ -125,7 +125,7 @@ export const DeltaItem = z.object({
   type: z.literal(DELTA_TYPE),
   row: z.optional(z.string()),
   note: z.optional(z.string()),
-  /** The source id, as `marked` writes it. If the text is in a separate row, the source id is too. */
+  /** The source id, as `marked` writes it. Undefined if a separate row has it, together with the long text. */
   source: z.optional(z.string()),
   appointments: z.optional(z.int()),
   /** The upcoming appointments (see `Ahead`) as JSON text. Undefined if there was none. */

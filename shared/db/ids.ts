@@ -41,7 +41,7 @@ export function leaseIds(table: Table): Ids {
     return { next: first * IDS_PER_PARTITION, end: (first + 1) * IDS_PER_PARTITION };
   }
 
-  /** Writes the row of the id range before any of its ids is used, so that the rows cover every record. */
+  /** Writes a row that lists the new ids before any of them is used. A reader of these rows therefore finds every record of the company. */
   async function leaseForCompany(kind: Kind, companyId: number, blocks: number, importId?: string): Promise<Lease> {
     const first = await leaseBlocks(blocks);
     const range = { from: first, to: first + blocks - 1, ...(importId !== undefined && { importId }) };

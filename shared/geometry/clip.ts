@@ -31,7 +31,7 @@ function withoutFlatParts(points: PlaneRing, tolerance: number): PlanePoint[] {
   kept[0] = 1;
   kept[farthest.index] = 1;
   let left = COMPARISONS_PER_POINT * points.length;
-  // A ring of 5 000 points may be divided 5 000 times, so recursive calls could overflow the stack.
+  // A loop instead of recursive calls, because a ring of 5 000 points may be divided 5 000 times, which could overflow the stack.
   const parts: [from: number, to: number][] = [
     [0, farthest.index],
     [farthest.index, points.length],

@@ -17,6 +17,6 @@ export const mapY = (lat: number): number => Math.max(0, Math.min(1, mercatorY(l
 export const lngAt = (x: number): number => x * 360 - 180;
 export const latAt = (y: number): number => (Math.atan(Math.sinh(Math.PI * (1 - 2 * y))) * 180) / Math.PI;
 
-/** `cells` is the number of cells on one axis of the map. A position outside the map belongs to the nearest cell. */
+/** Returns the number of the cell at a position on one axis, which has `cells` cells. A position outside the map is in the nearest cell. */
 export const cellAt = (position: number, cells: number): number =>
   Math.max(0, Math.min(cells - 1, Math.floor(position * cells)));

@@ -174,7 +174,7 @@ export class RingArea {
     this.#divide(places, points.subarray(low), inner);
   }
 
-  /** The edges of the part that are in the box. Undefined if each point that is tried as the known point is on the boundary. */
+  /** Returns the edges of the part that are in the box, with a new known point. Undefined if all tried points are on the boundary. */
   #within(part: Part, box: PlainBox): Part | undefined {
     const [west, south, east, north] = box;
     for (const [across, up] of PLACES) {

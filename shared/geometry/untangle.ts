@@ -42,7 +42,7 @@ const moved = ([x, y]: PlanePoint, index: number): PlanePoint => [
 
 const fractionOf = (number: number): number => number - Math.floor(number);
 
-/** Neighbouring edges may share an end. False if `comparePairs` gives up. */
+/** Neighbouring edges that share only an end do not count as touching. False if `comparePairs` gives up. */
 function touchesItself(ring: PlaneRing): boolean {
   const edges = edgesOf(ring);
   let found = false;
@@ -59,7 +59,7 @@ function touchesItself(ring: PlaneRing): boolean {
   return found;
 }
 
-/** Adds each crossing to both edges. Undefined if there are more than MOST_CROSSINGS, or if `comparePairs` gives up. */
+/** Returns the ring with each crossing as a point of both edges. Undefined if there are over MOST_CROSSINGS, or `comparePairs` gives up. */
 function withCrossings(ring: PlaneRing): PlanePoint[] | undefined {
   const edges = edgesOf(ring);
   const added = edges.map((): PlanePoint[] => []);

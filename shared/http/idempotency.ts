@@ -119,7 +119,7 @@ async function release(table: Table, removal: Write): Promise<void> {
 
 const unanswered = all(missing("answer"), missing("sealedAnswer"));
 
-/** The stored answer. It is encrypted with the company's data key if `sealed`, otherwise with a secret from the idempotency key. */
+/** The stored answer. It is encrypted with the company's data key if `sealed`, otherwise with a secret made from the idempotency key. */
 interface EarlierAnswer {
   readonly answer: Uint8Array;
   readonly sealed: boolean;

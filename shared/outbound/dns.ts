@@ -35,7 +35,7 @@ interface Cached {
   readonly untilMs: number;
 }
 
-/** Concurrent requests for one host share a look-up. A company has fewer webhooks than `lookupsAtOnce`, so it cannot use all look-ups. */
+/** Concurrent requests for one host share a look-up, so one company with its at most 40 webhooks cannot use all `lookupsAtOnce`. */
 export function createResolver(settings: ResolverSettings = {}): Resolve {
   const { now = () => performance.now() } = settings;
   const cache = new LRUCache<string, Cached>({ max: limits.namesKept });

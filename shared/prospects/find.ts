@@ -66,7 +66,7 @@ export function findFiltered(
       const criteria = criteriaOf(filter, caller, names, [...areas, ...drawn, ...territories]);
       return { ...criteria, sourceIds: sourceIds ?? criteria.sourceIds, ...more };
     },
-    // The read of the index includes its long texts only for filters for words and source ids.
+    // Only filters for words and source ids need the long texts of the index, so other reads leave them out.
     { searches: search.length + sourceId.length > 0 },
   );
 }

@@ -42,7 +42,7 @@ function factOf({ version, createdBy, lastStatusChange }: StoredProspect): FactF
   return change === undefined ? undefined : { by: change.changedBy, at: timeOf(change) };
 }
 
-/** A user may have made the change before the service received it. */
+/** Returns when the user made the change, which may be before the service received it. */
 const timeOf = ({ occurredAt, createdAt }: { readonly occurredAt?: string | undefined; readonly createdAt: string }) =>
   Date.parse(occurredAt ?? createdAt);
 
@@ -109,7 +109,7 @@ export const replaceNote = (current: StoredNote, next: StoredNote, assignee?: nu
   ...noteDelta(next.companyId, indexNote(next), loggedNote(next, assignee)),
 ];
 
-/** The transaction must fail if the prospect has changed since it was read. The count of notes lacks imported notes. */
+/** The transaction must fail if the prospect has changed since it was read. Imported notes were not counted, so they are not subtracted. */
 export const removeNote = (note: StoredNote, prospect: StoredProspect, nowMs: number): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
   ...noteDelta(

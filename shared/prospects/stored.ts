@@ -23,10 +23,10 @@ export const statusChangeFields = {
   ...occurredAt,
 };
 
-/** The version of the prospect orders changes in the same millisecond. */
+/** `version` is the version of the prospect after the change. It orders changes in the same millisecond. */
 const statusChange = { ...statusChangeFields, version: count };
 
-/** Part of the prospect's row. The next status change moves this one to a row of its own. */
+/** The last status change is part of the prospect's row. The next one moves it to a row of its own. */
 export const LastStatusChange = z.object(statusChange);
 export type LastStatusChange = z.infer<typeof LastStatusChange>;
 

@@ -40,7 +40,7 @@ type Opened = Awaited<ReturnType<typeof open>>;
 
 async function open(context: ApiContext, caller: Caller, id: number) {
   const ring = await readRing(context, await getAccount(context, caller.companyId, id));
-  // The account was deleted between the two reads.
+  // Another request has deleted the account between the two reads.
   if (!ring.rights.isActive) throw notFound("service account");
   const nowMs = context.clock.now();
   const live = ring.keys.filter((key) => isLive(key, nowMs));

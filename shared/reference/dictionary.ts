@@ -115,7 +115,7 @@ export async function recentDictionary(source: Source, companyId: number): Promi
   return freshDictionary(source, companyId);
 }
 
-/** Reads the table only if the cached dictionary is older than this version. */
+/** Returns a dictionary of at least this version. Reads the table only if the cached one is older. */
 export async function dictionaryAtLeast(source: Source, companyId: number, version: number): Promise<Dictionary> {
   const cached = dictionaries(source.table).get(companyId);
   return cached !== undefined && cached.version >= version
@@ -123,7 +123,7 @@ export async function dictionaryAtLeast(source: Source, companyId: number, versi
     : freshDictionary(source, companyId);
 }
 
-/** Reads only the version if the current dictionary is cached. */
+/** Returns the newest dictionary. Always reads its version, and reads the rest only if this version is not cached. */
 export async function currentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   if (source.dictionary !== undefined) return source.dictionary;
   const cached = dictionaries(source.table).get(companyId);

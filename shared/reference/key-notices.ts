@@ -54,7 +54,7 @@ async function sweepRing(context: Context, key: keys.Key, nowMs: number): Promis
 async function mailed(context: Context, ring: StoredKeyRing, nowMs: number): Promise<number | undefined> {
   const { unsent = [], companyId, userId } = ring;
   if (unsent.length === 0 || context.mail === undefined) return undefined;
-  // Each company has a quota, because SES has one limit for all companies. Failed mails count too.
+  // Each company may send only a number of mails a day, because SES has one limit for all companies. An attempt that fails counts too.
   const mayMail = await takesFromQuota(context.table, companyId, "MAILS", limits.keyMailsPerDay, nowMs);
   if (!mayMail) return (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS;
   const { users } = await loadDictionary(context.table, companyId);

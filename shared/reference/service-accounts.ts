@@ -18,7 +18,7 @@ import type { NewServiceAccount, ServiceAccountPatch } from "#shared/reference/s
 import { requireOwnerFor, userWrite } from "#shared/reference/user.ts";
 import { getUser, listUsers } from "#shared/reference/users.ts";
 
-/** The schema of the answer removes the fields of a person. */
+/** A service account is stored as a user. The schema of the answer removes the fields that only a person has. */
 export type PresentedAccount = StoredUser & { readonly name: string };
 
 const present = (account: StoredUser): PresentedAccount => ({ ...account, name: account.lastName });

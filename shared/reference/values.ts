@@ -98,7 +98,7 @@ export async function updateStatus(
   return valueChange(companyId, await getStatus(context, companyId, id), patch, context.clock.now());
 }
 
-/** Prospects keep the status, but nobody can assign it. */
+/** Prospects keep an inactive status, but nobody can assign it to others. */
 export async function deactivateStatus(
   context: ApiContext,
   companyId: number,

@@ -13,7 +13,7 @@ import type { ConsoleClient } from "#shared/sessions/issuer.ts";
 
 const DEADLINE_RESERVE_MS = 1_000;
 
-/** The header `X-Requested-With` of the console's scripts. Browsers do not let other origins send it, so it protects against CSRF. */
+/** The value of `X-Requested-With` in the console's requests. Browsers do not let other origins send it, so it protects against CSRF. */
 const REQUESTED_WITH = "canvassing-console";
 
 export interface SessionCall {

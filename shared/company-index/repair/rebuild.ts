@@ -375,7 +375,7 @@ export async function renewCompactionLock(
   await table.write({ update: keys.indexHead(companyId), change: { set }, when: equals("rebuildId", rebuildId) });
 }
 
-/** Ignores errors, because the lease expires anyway. */
+/** Allows flushes to merge segments again. Ignores errors, because the lock expires anyway. */
 export async function releaseCompactionLock(
   { table }: IndexContext,
   companyId: number,

@@ -61,7 +61,7 @@ export async function changeByRow(
 
 const GONE = "the matching prospect was changed or deleted during the import";
 
-/** The import found the prospect by this key, but the prospect may have changed since. */
+/** Returns whether the prospect still has the key by which the import found it. It may have changed since. */
 const hasKeyOf = (by: MatchBy, current: StoredProspect, { sourceId, emailAddress }: FilledCells): boolean =>
   by === "id" || keyOf(by, current) === keyOf(by, { id: current.id, sourceId, emailAddress });
 

@@ -48,7 +48,7 @@ const unread: ReadonlySet<Column> = /* @__PURE__ */ new Set<Column>(["id", "crea
 
 export const importColumns: readonly Column[] = /* @__PURE__ */ knownColumns.filter((column) => !unread.has(column));
 
-/** A tag cannot contain this character. */
+/** Separates the tags of a cell. No tag contains this character. */
 export const TAG_SEPARATOR = ";";
 
 /** The beginnings of formulas. Spreadsheet programs drop line breaks and NUL, and read full-width signs like ASCII signs. */

@@ -52,7 +52,7 @@ const recordsIn = (items: readonly Item[]): SomeRecords => ({
   notes: items.flatMap((item) => (item.type === "note" ? [indexNote(StoredNote.parse(item))] : [])),
 });
 
-/** DynamoDB rejects a batch with equal keys. */
+/** Returns each key once, because DynamoDB rejects a batch with equal keys. */
 const distinct = (all: readonly keys.Key[]): keys.Key[] => [
   ...new Map(all.map((key) => [`${key.pk}|${key.sk}`, key])).values(),
 ];

@@ -25,7 +25,7 @@ export interface Verdict {
   readonly parts: number;
   readonly unflushed: number;
   readonly faults: readonly string[];
-  /** Number of differing records beyond `MOST_COMPARED_AGAIN`. */
+  /** Number of differing records that were not compared again, because there are more than `MOST_COMPARED_AGAIN`. */
   readonly unexamined: number;
 }
 

@@ -121,7 +121,7 @@ const halfUnits = (prospects: number): number => Math.ceil((prospects * BYTES_PE
 
 /** Maximum memory for the prospects of one company, enough for about 1 000 prospects. */
 export const COMPANY_BYTES = 2 * 1024 * 1024;
-/** Maximum memory for all companies. */
+/** Maximum memory for the prospects of all companies. */
 export const TOTAL_BYTES = 12 * COMPANY_BYTES;
 /** Estimated memory of a prospect without its strings. */
 const BYTES_PER_ROW = 1_000;
