@@ -4,7 +4,7 @@ export const bodyBytes = 1_000_000;
 export const name = 255;
 export const phone = 50;
 export const email = 254;
-/** Characters. This leaves 2 KB for other headers, because API Gateway accepts 10 240 bytes for all headers together. */
+/** Maximum characters. API Gateway accepts 10 240 bytes for all headers together, so 2 KB are left for the others. */
 export const accessToken = 8_192;
 /** Maximum characters of a token's subject (`sub`). */
 export const subject = 255;
@@ -130,7 +130,7 @@ export const ignoredColumns = 100;
 export const columnSamples = 3;
 export const columnSample = 100;
 export const ignoredColumn = 100;
-/** Characters, enough for every valid row: the longest values of all columns together need about 90 000 characters. */
+/** Maximum characters of a row, enough for every valid one: the longest values of all columns together need about 90 000 characters. */
 export const csvRow = 1_000_000;
 /** A CSV file may have this many blank rows more than rows with a value. Reading a blank row takes as long as reading any other row. */
 export const csvBlankLines = 100_000;
@@ -179,7 +179,7 @@ export const delayMinutesMax = 43_200;
 export const windowBodyBytes = 1_000_000;
 /** Deliveries of one event that the publisher writes itself. The deliverer creates more, so that one company does not delay the stream. */
 export const directMatches = 100;
-/** The same maximum for all events of one company in a batch of stream records. */
+/** Deliveries that the publisher itself writes for all events of one company in a batch of stream records. */
 export const directMatchesTogether = 200;
 export const filterDepth = 5;
 export const filterKeys = 50;

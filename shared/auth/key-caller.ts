@@ -44,7 +44,7 @@ export async function callerOfKey(context: Context, text: string): Promise<Calle
   return { companyId, userId, ...common(rights, key.creatorRights), key: { id, scopes: scopesOf(key) } };
 }
 
-/** An orphaned key, of which a sponsor got a lower role or was disabled, must not give rights to others. */
+/** An orphaned key, of which a sponsor got a lower role or was disabled, lacks the two scopes by which it could give rights to others. */
 const scopesOf = ({ scopes, orphanedAt }: StoredKey): StoredKey["scopes"] =>
   orphanedAt === undefined ? scopes : scopes.filter((scope) => scope !== "keys:manage" && scope !== "users:manage");
 

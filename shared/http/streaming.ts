@@ -189,7 +189,7 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
   yield `${piece}]`;
 }
 
-/** If making the first piece fails, the client can still get a problem body. */
+/** Waits for the first piece before the response begins. If making this piece fails, the client can still get a problem body. */
 export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
   const { value, done } = await pieces.next();
   return done === true ? pieces : continued(value, pieces);

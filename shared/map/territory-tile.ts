@@ -74,7 +74,7 @@ export function tileOfShapes(shapes: readonly Shape[], tile: Tile): Uint8Array |
   return vectorTile(boxes > 0 ? [layer, metaLayer({ boxes })] : [layer]);
 }
 
-/** True if parts of the polygon would overlap on the map. */
+/** True if the polygon is wider than the world, so that parts of it would overlap on the map. */
 const isAround = ({ box: [west, , east] }: Pick<Shape, "box">): boolean => east - west > 360;
 
 const cornersOf = ([west, south, east, north]: PlainBox): Ring => [

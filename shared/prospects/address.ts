@@ -17,6 +17,6 @@ export const Address = named(
 );
 export type Address = z.infer<typeof Address>;
 
-/** Used if no client has sent a `formattedAddress`. */
+/** Returns the address as one line of text, for an address whose client has sent no `formattedAddress`. */
 export const formatted = ({ address1, address2, city, state, zip }: Omit<Address, "id" | "formattedAddress">): string =>
   [address1, address2, city, `${state} ${zip}`].filter((line) => line !== null && line !== "").join(", ");

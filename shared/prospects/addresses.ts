@@ -55,7 +55,7 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
 /** Removes a holder. The change of `links` makes a concurrent change of the address fail, which is then repeated. */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;
-  // The removed prospect is the only holder of a packed address.
+  // A packed address has only one holder, the removed prospect. Its first own row therefore lists none.
   if (stored.isPacked) return firstRow({ ...others, links: stored.links + 1 });
   return {
     update: keys.address(stored.companyId, stored.id),
@@ -215,7 +215,7 @@ async function spread(context: ApiContext, caller: Caller, id: number): Promise<
   return true;
 }
 
-/** Neither the address nor its holders have changed since the read. */
+/** Returns the condition that neither the address nor its holders have changed since the read. */
 const unchanged = ({ version, links }: StoredAddress) => all(equals("version", version), equals("links", links));
 
 function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, now: string): Write[] {

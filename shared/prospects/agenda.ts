@@ -81,7 +81,7 @@ async function readAgenda(table: Reads, prospect: Owner): Promise<readonly Agend
   return item === undefined ? undefined : agendaOf(item).entries;
 }
 
-/** `after` is undefined if the appointment is deleted. */
+/** Returns the agenda after the change of one appointment. `after` is undefined if the appointment is deleted. */
 export function agendaAfter(
   entries: readonly AgendaEntry[],
   id: number,
@@ -126,7 +126,7 @@ export async function agendaMoves(table: Reads, current: StoredProspect, next: S
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
-/** Maximum number of copies in a prospect's row. A single one would be useless from the appointment's start until the row's next write. */
+/** Appointments that a prospect's row copies. A single copy would be useless from the appointment's start until the row's next write. */
 const COPIES = 3;
 /** Maximum bytes of all copies. One appointment alone may have 10 000 characters of notes. */
 const COPIES_BYTES = 2_000;
@@ -143,7 +143,7 @@ export type AppointmentChange =
 export const upcomingFields = (appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields =>
   fitting(aheadAmong(appointments, [], nowMs), appointments);
 
-/** Reads the soonest appointments only if the current copies and the change do not suffice. */
+/** Returns the copies for the prospect's row after a change. Reads appointments only if the row's copies and the change do not suffice. */
 async function upcomingAfter(
   table: Reads,
   prospect: StoredProspect,
@@ -183,7 +183,7 @@ async function readSome(
   return changed !== undefined && others.length < entries.length ? [...found, changed] : found;
 }
 
-/** `known` contains at least the appointments to copy. */
+/** Copies the soonest appointments, up to both limits. `known` contains at least the appointments to copy. */
 function fitting(ahead: readonly Later[], known: readonly StoredAppointment[]): UpcomingFields {
   const upcoming: StoredAppointment[] = [];
   let bytes = 0;
@@ -197,7 +197,7 @@ function fitting(ahead: readonly Later[], known: readonly StoredAppointment[]): 
   return { upcoming, later: ahead.slice(upcoming.length) };
 }
 
-/** Reads the table only if the times of all copies have passed and more appointments exist. */
+/** Returns the soonest upcoming appointment. Reads it only if the times of all copies have passed and more appointments exist. */
 export async function nextAppointment(
   table: Reads,
   prospect: Pick<StoredProspect, "companyId" | "id" | "upcoming" | "later">,
@@ -209,7 +209,7 @@ export async function nextAppointment(
   if (copy !== undefined || next === undefined) return copy;
   const [found] = await readSome(table, prospect, [next]);
   if (found !== undefined && isUpcoming(found, nowMs)) return found;
-  // A concurrent write has changed this appointment.
+  // A concurrent write has deleted this appointment or changed its time, so another one may be the next.
   const all = await readAppointments(table, prospect);
   return all.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
 }

@@ -18,7 +18,7 @@ import { coordinate, text } from "#shared/schema.ts";
 /** One value of a comma-separated list and its comma. A value in double quotes may contain commas, and doubled quotes, as in CSV. */
 const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
 
-/** The values are not trimmed, and may be empty. */
+/** Splits a comma-separated list. The values are not trimmed, and may be empty. */
 export const commaList = (text: string): string[] =>
   Array.from(`${text},`.matchAll(entry), ([, quoted, plain = ""]) => quoted?.replaceAll('""', '"') ?? plain);
 
@@ -151,7 +151,7 @@ export const filterParameters = {
 /** Maps and exports ignore these parameters, so that a client may send them the query of a list. */
 export const paging = ["page", "pageSize"] as const;
 
-/** Every schema with the filters needs this check. */
+/** Refuses `maxMeters` without `near`. Every schema with the filters needs this check. */
 export const withNear = <F extends { near?: unknown; maxMeters?: unknown }>() =>
   z.refine<F>(({ near, maxMeters }) => maxMeters === undefined || near !== undefined, {
     path: ["maxMeters"],

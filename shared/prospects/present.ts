@@ -69,7 +69,7 @@ function presentFields(prospect: StoredProspect, { statuses, tags, users }: Dict
   };
 }
 
-/** The write has validated the content. */
+/** The content is not validated again, because the write has validated it. */
 const CustomFieldJson = z.custom<Record<string, unknown>>((value) => typeof value === "object" && value !== null);
 
 export function statusSummary(status: StoredStatus | undefined): StatusSummary | null {

@@ -301,7 +301,7 @@ function idOf(column: Column, cell: string, { statuses, users, nearest }: Names,
   return null;
 }
 
-/** One tag more than a prospect may have suffices for the validation to fail. zod creates an object for each further one. */
+/** Returns at most one tag more than a prospect may have, with which the validation fails. zod would create an object for each tag. */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
   const distinct = new Map(values.filter((value) => !isBlank(value)).map((value) => [folded(value), value]));

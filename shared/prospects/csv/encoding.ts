@@ -69,7 +69,7 @@ export interface FileText extends AsyncIterable<string> {
   readonly validReplacements?: number | undefined;
 }
 
-/** The text lacks the byte order mark. Reading it throws BadFile at the first bytes that are not text. */
+/** Returns the text without the byte order mark. Reading it throws BadFile at the first bytes that are not text. */
 export function decoded(bytes: Bytes, encoding: Encoding): FileText {
   const counts = encoding === "utf-8" ? new Utf8Counts() : undefined;
   return {

@@ -54,7 +54,7 @@ const fieldsBySynonym = new Map<string, Field | "mobile">([
 
 export const synonymOf = (header: string): Field | "mobile" | undefined => fieldsBySynonym.get(lettersOf(header));
 
-/** The last part of zod's path is the header. */
+/** A column of the import. The error names the header that has the wrong column: it is the last part of zod's path. */
 const MappedColumn = z.enum(knownColumns, {
   error: ({ input, path }) =>
     `for the header "${String(path?.at(-1))}", there is no column ${JSON.stringify(input)?.slice(0, limits.csvHeader)}. The columns are ${knownColumns.join(", ")}.`,
@@ -251,7 +251,7 @@ export const textAt = (cells: readonly string[], position: number): string => te
 export const fillsUnnamed = (cells: readonly string[], { unnamed }: Header): boolean =>
   unnamed.some((position) => !isBlank(cellAt(cells, position)));
 
-/** The values of such a row are probably in the wrong columns. */
+/** True if a row has values beyond the last header. Its values are then probably in the wrong columns. */
 export const isTooLong = (cells: readonly string[], { width }: Header): boolean =>
   cells.length > width && cells.slice(width).some((cell) => !isBlank(cell));
 
@@ -295,7 +295,7 @@ export class LostColumns {
   }
 }
 
-/** A blank cell, a missing column and a missing cell are empty. */
+/** Returns a function that reads a cell by its column. It returns `""` for a blank cell, a missing column and a missing cell. */
 export const cellsOf =
   (cells: readonly string[], { positions }: Header): Cell =>
   (column) => {
@@ -317,7 +317,7 @@ function firstValue(cells: readonly string[], positions: readonly number[] = [])
   return "";
 }
 
-/** A row with more cells than the header counts as filled, because its values may be in the wrong columns. */
+/** True if a row has a value by which it can be a prospect, or values beyond the last header, which may be in the wrong columns. */
 export function isFilled(cells: readonly string[], header: Header): boolean {
   const cell = cellsOf(cells, header);
   return isTooLong(cells, header) || essential.some((column) => cell(column) !== "");

@@ -15,7 +15,7 @@ import type { Table } from "#shared/db/table.ts";
 /** How often differing records are compared again. */
 const RETRIES = 3;
 const PAUSE_MS = 1_000;
-/** The first faults are enough to find the cause. */
+/** Only this number of differing records is compared again, because the first faults are enough to find the cause. */
 const MOST_COMPARED_AGAIN = 10_000;
 
 export interface Verdict {

@@ -113,7 +113,7 @@ async function byClientRecord(
   throw clientRecordInUse();
 }
 
-/** `clientRecordId` and `sourceCreatedAt` never change. */
+/** Changes the fields of the request, if `onMatch` says so, but not `clientRecordId` and `sourceCreatedAt`, which never change. */
 async function changeFound(
   context: ApiContext,
   caller: Caller,
