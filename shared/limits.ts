@@ -13,9 +13,9 @@ export const sourceId = 255;
 export const note = 10_000;
 /** Notes that an import creates together with the prospect do not count. */
 export const notesPerProspect = 5_000;
-/** GET of a prospect returns all of them. */
+/** Maximum entries of a prospect's status history. GET of a prospect returns all of them. */
 export const statusChangesPerProspect = 5_000;
-/** GET of a prospect returns all of them, each at most 30 KB large. */
+/** Maximum appointments of a prospect. GET of a prospect returns all of them, each at most 30 KB large. */
 export const appointmentsPerProspect = 500;
 export const appointmentTitle = 255;
 export const appointmentLocation = 255;

@@ -95,7 +95,7 @@ export const stackInput = { stage: z.optional(z.string()), stack: z.optional(z.s
 export const stackUsage = `    [--stage NAME]   the deployment of this stage, even while a local service runs
     [--stack NAME]   the deployment with this stack, even while a local service runs (default ${stackNameOf(undefined)})`;
 
-/** Returns undefined if neither option is given. Throws WrongUsage if both are given or if a name is not valid. */
+/** Returns the name of the service stack, or undefined without an option. Throws WrongUsage for both options or an invalid name. */
 export function chosenStack({ stage, stack }: { stage?: string | undefined; stack?: string | undefined }) {
   if (stage !== undefined && stack !== undefined)
     throw new WrongUsage("--stage and --stack cannot be combined: --stage test means --stack Canvassing-test");

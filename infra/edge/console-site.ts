@@ -17,7 +17,7 @@ export function edgeFunction(name: "api-request" | "page-request", isSecure: boo
   return isSecure ? source : source.replaceAll('"__Host-', '"');
 }
 
-/** If the console is not built, returns a directory with a placeholder page. */
+/** Returns the directory with the built console, or one with a placeholder page if the console is not built. */
 export function consoleFiles(): string {
   return existsSync(join(consoleDirectory, INDEX)) ? consoleDirectory : join(root, "infra/edge/placeholder");
 }

@@ -142,7 +142,7 @@ function clockwise(whole: PlaneRing): Position[] | undefined {
   return area > 0 ? ring : ring.toReversed();
 }
 
-/** The polygon is packed, because all polygons of a company may not fit into memory. */
+/** A territory to draw. Its polygon is packed, because all polygons of a company may not fit into memory. */
 export interface Shape extends Pick<StoredTerritory, "id" | "version" | "name" | "assignedToUserId" | "polygon"> {
   /** Its maxLng is greater than 180 if the polygon crosses the 180th meridian. */
   readonly box: PlainBox;
@@ -152,7 +152,7 @@ export interface Shape extends Pick<StoredTerritory, "id" | "version" | "name" |
 /** Approximate bytes of a shape without its polygon. */
 const SHAPE_BYTES = 500;
 
-/** A typical company has less than 100 KB of packed polygons, and the largest one about 60 MB. */
+/** The territories of recent companies. A typical company has less than 100 KB of packed polygons, and the largest one about 60 MB. */
 const allShapes = cachePerTable<readonly Shape[]>({
   maxBytes: 96_000_000,
   bytesOf: (shapes) => shapes.reduce((sum, { polygon }) => sum + polygon.length + SHAPE_BYTES, SHAPE_BYTES),

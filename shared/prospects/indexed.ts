@@ -47,7 +47,7 @@ export const indexNote = ({ id: noteId, prospectId, version, body }: StoredNote)
   text: searchable(body, limits.note),
 });
 
-/** A search word has no line break, so it cannot match across two texts. */
+/** Joins texts by line breaks. A search word has no line break, so it cannot match across two texts. */
 const lines = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n");
 
 const form = (value: string | null, limit: number): string => searchable(value ?? "", limit);

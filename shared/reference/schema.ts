@@ -64,8 +64,8 @@ export const StoredTag = z.extend(Tag, { type: z.literal("tag"), ...hidden });
 export type StoredTag = z.infer<typeof StoredTag>;
 
 /**
- * Commas and semicolons separate values in filters and CSV cells. The length limit also applies to the NFC form, which can be longer than
- * the value and is part of a table key of at most 1 024 bytes.
+ * The name of a status or tag. It contains no comma or semicolon, because these separate values in filters and CSV cells. The length limit
+ * also applies to the NFC form, which can be longer than the value and is part of a table key of at most 1 024 bytes.
  */
 export const DisplayValue = z.pipe(
   text(limits.displayValue, 1).check(z.trim()),

@@ -45,7 +45,7 @@ function refuseRepeated(
   }
 }
 
-/** A command may have further codes for interrupted work, which its usage then names. */
+/** The exit codes of all commands. A command may have further codes for interrupted work, which its usage then names. */
 export const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
 
 /**

@@ -93,7 +93,7 @@ export async function startDynamoDb(
   return { endpoint, failed, version: () => changes?.version(), stop, database };
 }
 
-/** SQLite counts the transactions of other connections. This number is read a hundred times as fast as the server answers. */
+/** Notices writes: SQLite counts the transactions of other connections. Reading this number is a hundred times as fast as a request. */
 function watchChanges(database: string): { version(): number; close(): void } {
   const tables = new DatabaseSync(database, { readOnly: true });
   const statement = tables.prepare("PRAGMA data_version");
