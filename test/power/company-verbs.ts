@@ -46,13 +46,13 @@ import {
   updateUser,
 } from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
-import { type Group, holds, type Law, type Process, replacesNothing, type Verb } from "./interleaved.ts";
+import { holds, type Law, type Process, replacesNothing, type Verb } from "./interleaved.ts";
 import { links } from "./limit-stage.ts";
-import { identities, MAIL } from "./user-verbs.ts";
+import { identities, newRep } from "./user-verbs.ts";
 
 const warm: Verb<Company> = (context, { caller }) => freshDictionary(context, caller.companyId);
 
-const names: Group<Company & { readonly statuses: readonly number[]; readonly tag: number; readonly other: number }> = {
+const names = holds({
   stage: async (context) => {
     const company = await newCompany(context);
     const { companyId } = company.caller;
@@ -107,7 +107,7 @@ const names: Group<Company & { readonly statuses: readonly number[]; readonly ta
     "new prospect of the rep with a status": (context, { caller, repId, statuses }) =>
       createProspect(context, caller, { assignedToUserId: repId, currentStatusId: statuses[0] }),
   },
-};
+});
 
 const square = (west: number): [number, number][] => [
   [west, 1],
@@ -116,7 +116,7 @@ const square = (west: number): [number, number][] => [
 ];
 const part = (name: string) => ({ name, polygon: square(5), totalProperties: 1, assignedToUserId: null });
 
-const territories: Group<Company & { readonly id: number }> = {
+const territories = holds({
   stage: async (context) => {
     const company = await newCompany(context);
     return { ...company, ...(await createTerritory(context, company.caller, part("north"))) };
@@ -140,32 +140,17 @@ const territories: Group<Company & { readonly id: number }> = {
         features: [feature("east"), feature("north")],
       }),
   },
-};
+});
 const feature = (name: string) => ({
   type: "Feature" as const,
   properties: { name },
   geometry: {
     type: "Polygon",
-    coordinates: [
-      [
-        [1, 1],
-        [2, 1],
-        [2, 2],
-        [1, 1],
-      ],
-    ],
+    coordinates: [[...square(1), [1, 1]]],
   },
 });
 
 const quiet = { tries: 0, ms: 0 };
-
-interface Jobs extends Company {
-  readonly running: number;
-  readonly queued: number;
-  readonly paused: number;
-  readonly ended: number;
-  readonly upload: number;
-}
 
 async function newJob(context: Process, { caller }: Company): Promise<number> {
   const id = await context.ids.next();
@@ -175,22 +160,20 @@ async function newJob(context: Process, { caller }: Company): Promise<number> {
   return id;
 }
 
-const leaseOf = async ({ table, clock }: Process, { caller, running }: Jobs) => {
+const leaseOf = async ({ table, clock }: Process, { caller, running }: Company & { readonly running: number }) => {
   const key = keys.bulkJob(caller.companyId, running);
   const stored = StoredBulk.parse(await table.get(key));
   const lease = { key, schema: StoredBulk, attribute: "runsUntil", ms: 60_000 };
   return new RunningJob(clock, new Held({ table, clock }, lease, stored, stored.runsUntil ?? ""));
 };
-const jobs: Group<Jobs> = {
+const jobs = holds({
   stage: async (context) => {
     const company = await newCompany(context);
     const { caller } = company;
     const running = await newJob(context, company);
-    const [ended, queued, paused] = [
-      await newJob(context, company),
-      await newJob(context, company),
-      await newJob(context, company),
-    ];
+    const ended = await newJob(context, company);
+    const queued = await newJob(context, company);
+    const paused = await newJob(context, company);
     await pauseJob(context, context.jobs, caller, paused, quiet);
     await cancelJob(context, context.jobs, caller, ended, quiet);
     const { table } = context;
@@ -269,7 +252,7 @@ const jobs: Group<Jobs> = {
     "give the import up": async (context, { caller, upload }) =>
       failUnlessCompleted(context, await findImport(context, caller.companyId, upload)),
   },
-};
+});
 
 const lock: Verb<Company> = async (context, { caller: { companyId } }) => {
   const head = readHead(await context.table.get(keys.indexHead(companyId)));
@@ -282,7 +265,7 @@ const note =
   (context, { caller, id }) =>
     commanded(context, caller, keyedPost("same", body), (own) => notes.createNote(own, caller, id, { body }));
 
-const index: Group<Company & { readonly id: number }> = {
+const index = holds({
   stage: async (context) => {
     const company = await newCompany(context);
     const { id } = await createProspect(context, company.caller, { name: "a" });
@@ -311,7 +294,7 @@ const index: Group<Company & { readonly id: number }> = {
     "other note": note("b"),
     "late note": (context, at) => note("a")({ ...context, clock: { now: () => context.clock.now() + 31_000 } }, at),
   },
-};
+});
 
 const now = ({ clock }: Process): string => `${clock.now()}`;
 const records = replacesNothing({
@@ -319,8 +302,7 @@ const records = replacesNothing({
   verbs: {
     tag: (context, { caller }) => createTag(context, caller.companyId, { value: now(context) }),
     status: (context, { caller }) => createStatus(context, caller.companyId, { value: now(context) }),
-    user: (context, { caller }) =>
-      createUser(context, identities, caller, { ...MAIL, email: `${now(context)}@x.test`, role: "sales" }),
+    user: (context, { caller }) => createUser(context, identities, caller, newRep(`${now(context)}@x.test`)),
     company: (context) =>
       createCompany(context, {
         name: "c",
@@ -335,9 +317,9 @@ const records = replacesNothing({
 });
 
 export const laws: Readonly<Record<string, Law>> = {
-  "names of statuses and tags, and prospects that use them": holds(names),
-  territories: holds(territories),
-  "jobs and imports": holds(jobs),
-  "locks of the index and idempotency keys": holds(index),
+  "names of statuses and tags, and prospects that use them": names,
+  territories,
+  "jobs and imports": jobs,
+  "locks of the index and idempotency keys": index,
   "a record with an id that is in use replaces no other record": records,
 };

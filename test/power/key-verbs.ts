@@ -12,25 +12,13 @@ import {
   rotateKey,
   takeOverKey,
 } from "../harness/verbs.ts";
-import { type Company, newCompany } from "../harness/warm-function.ts";
-import { type Group, holds, type Law, type Process } from "./interleaved.ts";
+import { newCompany } from "../harness/warm-function.ts";
+import { holds, type Law, type Process } from "./interleaved.ts";
 import { adminVerbs, identities, MAIL } from "./user-verbs.ts";
 
 const ACCOUNT = { name: "program", role: "admin" as const, permissions: [] };
 const KEY = { name: "k", scopes: ["keys:manage" as const] };
 const ROTATION = { overlapSeconds: 60 };
-
-interface Keys extends Company {
-  readonly admin: Caller;
-  readonly account: number;
-  /** Another service account. The key of `account` may change the keys of `other`. */
-  readonly other: number;
-  /** A key that the admin has created, and its caller. */
-  readonly keyId: string;
-  readonly program: Caller;
-  /** A service account that can have one more key. */
-  readonly full: number;
-}
 
 const random = {
   // These fields and texts are not compared, because the ids and the secrets of new keys are random, and so is the id of the key ring of a
@@ -44,16 +32,15 @@ async function newAdmin(context: Process, owner: Caller): Promise<Caller> {
   return { companyId: owner.companyId, userId: id, role: "admin", permissions: [] };
 }
 
-const keys: Group<Keys> = {
+const keys = holds({
   ...random,
   stage: async (context) => {
     const company = await newCompany(context);
     const admin = await newAdmin(context, company.caller);
-    const [{ id: account }, { id: other }, { id: full }] = [
-      await createAccount(context, admin, ACCOUNT),
-      await createAccount(context, admin, ACCOUNT),
-      await createAccount(context, admin, ACCOUNT),
-    ];
+    const { id: account } = await createAccount(context, admin, ACCOUNT);
+    // The key of `account` may change the keys of `other`. `full` can have one more key.
+    const { id: other } = await createAccount(context, admin, ACCOUNT);
+    const { id: full } = await createAccount(context, admin, ACCOUNT);
     const { id: keyId, key } = await createKey(context, admin, account, KEY);
     for (let i = 1; i < limits.keysPerAccount; i++) await createKey(context, company.caller, full, KEY);
     return { ...company, admin, account, other, full, keyId, program: await callerOfKey(context, key) };
@@ -109,10 +96,10 @@ const keys: Group<Keys> = {
       changeAccount(context, caller, account, { role: "sales", permissions: ["canViewAllProspects"] }),
     ...adminVerbs,
   },
-};
+});
 
 /** A company that can have one more service account. */
-const accounts: Group<Company> = {
+const accounts = holds({
   ...random,
   stage: async (context) => {
     const company = await newCompany(context);
@@ -122,9 +109,9 @@ const accounts: Group<Company> = {
   pairs: { "last account": ["last account"] },
   refusals: { "last account": { "last account": "conflict" } },
   verbs: { "last account": (context, { caller }) => createAccount(context, caller, ACCOUNT) },
-};
+});
 
 export const laws: Readonly<Record<string, Law>> = {
-  "service accounts, keys and the rights of their creators": holds(keys),
-  "the last service account of a company": holds(accounts),
+  "service accounts, keys and the rights of their creators": keys,
+  "the last service account of a company": accounts,
 };

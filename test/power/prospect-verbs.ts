@@ -25,26 +25,9 @@ import {
 import { newCompany } from "../harness/warm-function.ts";
 import { type Group, holds, type Law, type Process, replacesNothing, START, type Verb } from "./interleaved.ts";
 
-interface At {
-  readonly caller: Caller;
-  readonly rep: Caller;
-  readonly id: number;
-  readonly deleted: number;
-  readonly statuses: readonly number[];
-  readonly tags: readonly number[];
-  readonly note: number;
-  readonly appointment: number;
-  readonly address: number;
-  readonly bare: number;
-  /** An address without prospects. */
-  readonly lone: number;
-  /** An imported address, which has no row of its own yet. */
-  readonly imported: number;
-}
-
 const STREET = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
 
-async function stage(context: Process): Promise<At> {
+async function stage(context: Process) {
   const { caller, repId } = await newCompany(context);
   const { companyId } = caller;
   const rep: Caller = { companyId, userId: repId, role: "sales", permissions: [] };
@@ -55,35 +38,25 @@ async function stage(context: Process): Promise<At> {
   const { id: address } = await createAddress(context, companyId, STREET);
   const fields = { currentStatusId: statuses[0], assignedToUserId: repId, addressId: address };
   const { id } = await createProspect(context, caller, { name: "a", ...fields });
-  const note = await createNote(context, caller, id, { body: "first" });
+  const { id: note } = await createNote(context, caller, id, { body: "first" });
   const visit = { title: "visit", startAt: "2026-06-20T10:00:00.000Z" };
-  const appointment = await createAppointment(context, caller, id, visit);
+  const { id: appointment } = await createAppointment(context, caller, id, visit);
   const { id: bare } = await createProspect(context, caller, { name: "b", assignedToUserId: repId });
+  // No prospect has this address.
   const { id: lone } = await createAddress(context, companyId, STREET);
+  // An imported address has no row of its own before its first change.
   const imported = await context.ids.nextAddress(companyId);
   const packed = { ...STREET, id: imported, address2: null, prospectId: bare };
   await context.table.batchPut(packAddresses(companyId, "file", iso(START), [packed]));
   const { id: deleted } = await createProspect(context, caller, { name: "c" });
   await byJob(context, { caller }, deleted, { deletedAt: "2026-06-01T00:00:00.000Z" });
-  return {
-    caller,
-    rep,
-    id,
-    deleted,
-    statuses,
-    tags,
-    note: note.id,
-    appointment: appointment.id,
-    address,
-    bare,
-    lone,
-    imported,
-  };
+  return { caller, rep, id, deleted, statuses, tags, note, appointment, address, bare, lone, imported };
 }
+type At = Awaited<ReturnType<typeof stage>>;
 
 async function byJob(
   context: Process,
-  { caller }: Pick<At, "caller">,
+  { caller }: { readonly caller: Caller },
   id: number,
   after: JobWrite["after"],
   deletedIf?: JobWrite["deletedIf"],
