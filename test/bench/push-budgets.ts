@@ -4,14 +4,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { applyBatch } from "#shared/sync/operations/batch.ts";
-import {
-  createAppointment,
-  createNote,
-  createProspect,
-  deleteProspect,
-  setTags,
-  updateProspect,
-} from "../harness/verbs.ts";
+import * as api from "../harness/verbs.ts";
 import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import type { Stage } from "./stage.ts";
 
@@ -32,7 +25,8 @@ interface Kind {
 function kindsOf(context: ApiContext, caller: Caller, currentStatusId: number): Kind[] {
   const [title, startAt, body] = ["Inspection", "2040-01-01T10:00:00.000Z", "Wants a quote."];
   const status = { currentStatusId };
-  const create = (fields: object) => () => createProspect(context, caller, { ...fields, clientRecordId: randomUUID() });
+  const create = (fields: object) => () =>
+    api.createProspect(context, caller, { ...fields, clientRecordId: randomUUID() });
   return [
     {
       text: "create with status",
@@ -45,38 +39,38 @@ function kindsOf(context: ApiContext, caller: Caller, currentStatusId: number): 
       text: "change of the status",
       type: "prospect.update",
       fields: status,
-      single: (id) => updateProspect(context, caller, id, status),
+      single: (id) => api.updateProspect(context, caller, id, status),
     },
     {
       text: "change of the status, by clientRecordId",
       type: "prospect.update",
       fields: status,
       byClientRecord: true,
-      single: (id) => updateProspect(context, caller, id, status),
+      single: (id) => api.updateProspect(context, caller, id, status),
     },
     {
       text: "tags",
       type: "prospect.tags",
       fields: { tagIds: [] },
-      single: (id) => setTags(context, caller, id, { tagIds: [] }),
+      single: (id) => api.setTags(context, caller, id, { tagIds: [] }),
     },
     {
       text: "note",
       type: "note.create",
       fields: { body },
-      single: (id) => createNote(context, caller, id, { body }),
+      single: (id) => api.createNote(context, caller, id, { body }),
     },
     {
       text: "appointment",
       type: "appointment.create",
       fields: { title, startAt },
-      single: (id) => createAppointment(context, caller, id, { title, startAt }),
+      single: (id) => api.createAppointment(context, caller, id, { title, startAt }),
     },
     {
       text: "deletion",
       type: "prospect.delete",
       fields: {},
-      single: (id) => deleteProspect(context, caller, id),
+      single: (id) => api.deleteProspect(context, caller, id),
     },
   ];
 }
@@ -89,7 +83,7 @@ export async function pushBudgets({ context, caller, company }: Stage): Promise<
     const made: { id: number; clientRecordId: string }[] = [];
     for (let i = 0; i < 2 * OPERATIONS; i++) {
       const clientRecordId = randomUUID();
-      made.push({ id: (await createProspect(context, caller, { clientRecordId })).id, clientRecordId });
+      made.push({ id: (await api.createProspect(context, caller, { clientRecordId })).id, clientRecordId });
     }
     const ids = made.slice(0, OPERATIONS).map(({ id }) => id);
     const alone = await writeUnitsOf(ids, single);

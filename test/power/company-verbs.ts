@@ -26,25 +26,7 @@ import { ensureTags } from "#shared/reference/values.ts";
 import { importTerritories } from "#shared/territories/import.ts";
 import { commanded } from "../harness/commanded.ts";
 import { keyedPost } from "../harness/proxy-event.ts";
-import {
-  beginExport,
-  beginImport,
-  beginUndo,
-  cancelImport,
-  createProspect,
-  createStatus,
-  createTag,
-  createTerritory,
-  createUser,
-  deleteTag,
-  deleteTerritory,
-  importFile,
-  startJob,
-  updateStatus,
-  updateTag,
-  updateTerritory,
-  updateUser,
-} from "../harness/verbs.ts";
+import * as api from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { holds, type Law, type Process, replacesNothing, type Verb } from "./interleaved.ts";
 import { links } from "./limit-stage.ts";
@@ -56,8 +38,8 @@ const names = holds({
   stage: async (context) => {
     const company = await newCompany(context);
     const { companyId } = company.caller;
-    const { id: tag } = await createTag(context, companyId, { value: "roof" });
-    const { id: other } = await createTag(context, companyId, { value: "door" });
+    const { id: tag } = await api.createTag(context, companyId, { value: "roof" });
+    const { id: other } = await api.createTag(context, companyId, { value: "door" });
     const { statuses } = await freshDictionary(context, companyId);
     return { ...company, statuses: [...statuses.keys()], tag, other };
   },
@@ -89,23 +71,24 @@ const names = holds({
     },
   },
   verbs: {
-    "new tag": (context, { caller }) => createTag(context, caller.companyId, { value: "Hail" }),
+    "new tag": (context, { caller }) => api.createTag(context, caller.companyId, { value: "Hail" }),
     "new tags of an import": (context, { caller }) => ensureTags(context, caller.companyId, ["hail", "roof"]),
-    "renamed tag": (context, { caller, tag }) => updateTag(context, caller.companyId, tag, { value: "hail" }),
-    "colour of the tag": (context, { caller, tag }) => updateTag(context, caller.companyId, tag, { color: "#000000" }),
-    "deletion of the tag": (context, { caller, tag }) => deleteTag(context, caller.companyId, tag),
-    "new status": (context, { caller }) => createStatus(context, caller.companyId, { value: "Later" }),
+    "renamed tag": (context, { caller, tag }) => api.updateTag(context, caller.companyId, tag, { value: "hail" }),
+    "colour of the tag": (context, { caller, tag }) =>
+      api.updateTag(context, caller.companyId, tag, { color: "#000000" }),
+    "deletion of the tag": (context, { caller, tag }) => api.deleteTag(context, caller.companyId, tag),
+    "new status": (context, { caller }) => api.createStatus(context, caller.companyId, { value: "Later" }),
     "inactive status": (context, { caller, statuses }) =>
-      updateStatus(context, caller.companyId, statuses[0] ?? 0, { isActive: false }),
+      api.updateStatus(context, caller.companyId, statuses[0] ?? 0, { isActive: false }),
     "renamed status": (context, { caller, statuses }) =>
-      updateStatus(context, caller.companyId, statuses[0] ?? 0, { value: "later" }),
-    "disabled rep": (context, { caller, repId }) => updateUser(context, caller, repId, { isActive: false }),
+      api.updateStatus(context, caller.companyId, statuses[0] ?? 0, { value: "later" }),
+    "disabled rep": (context, { caller, repId }) => api.updateUser(context, caller, repId, { isActive: false }),
     "new prospect with a status": (context, { caller, statuses }) =>
-      createProspect(context, caller, { currentStatusId: statuses[0] }),
+      api.createProspect(context, caller, { currentStatusId: statuses[0] }),
     "new prospect of the rep": (context, { caller, repId }) =>
-      createProspect(context, caller, { assignedToUserId: repId }),
+      api.createProspect(context, caller, { assignedToUserId: repId }),
     "new prospect of the rep with a status": (context, { caller, repId, statuses }) =>
-      createProspect(context, caller, { assignedToUserId: repId, currentStatusId: statuses[0] }),
+      api.createProspect(context, caller, { assignedToUserId: repId, currentStatusId: statuses[0] }),
   },
 });
 
@@ -119,7 +102,7 @@ const part = (name: string) => ({ name, polygon: square(5), totalProperties: 1, 
 const territories = holds({
   stage: async (context) => {
     const company = await newCompany(context);
-    return { ...company, ...(await createTerritory(context, company.caller, part("north"))) };
+    return { ...company, ...(await api.createTerritory(context, company.caller, part("north"))) };
   },
   pairs: {
     name: ["polygon", "delete"],
@@ -130,10 +113,10 @@ const territories = holds({
   },
   refusals: { name: { delete: "not_found" }, delete: { delete: "not_found" } },
   verbs: {
-    name: (context, { caller, id }) => updateTerritory(context, caller, id, { name: "z" }),
-    polygon: (context, { caller, id }) => updateTerritory(context, caller, id, { polygon: square(7.5) }),
-    delete: (context, { caller, id }) => deleteTerritory(context, caller, id),
-    create: (context, { caller }) => createTerritory(context, caller, part("south")),
+    name: (context, { caller, id }) => api.updateTerritory(context, caller, id, { name: "z" }),
+    polygon: (context, { caller, id }) => api.updateTerritory(context, caller, id, { polygon: square(7.5) }),
+    delete: (context, { caller, id }) => api.deleteTerritory(context, caller, id),
+    create: (context, { caller }) => api.createTerritory(context, caller, part("south")),
     import: (context, { caller }) =>
       importTerritories({ ...context, requestKey: "key" }, caller, {
         type: "FeatureCollection",
@@ -156,7 +139,7 @@ async function newJob(context: Process, { caller }: Company): Promise<number> {
   const id = await context.ids.next();
   const dictionary = await freshDictionary(context, caller.companyId);
   const job = { id, kind: "prospect_bulk" as const, events: "summary" as const, total: 1, chunks: 1, action: {} };
-  await startJob(context, caller, dictionary, job);
+  await api.startJob(context, caller, dictionary, job);
   return id;
 }
 
@@ -184,7 +167,7 @@ const jobs = holds({
       update: keys.bulkJob(companyId, running),
       change: { set: { state: "running", isOpen: true, wanted: "paused", runsUntil } },
     });
-    const upload = await beginImport(context, links, caller, {});
+    const upload = await api.beginImport(context, links, caller, {});
     await table.write({ update: keys.import(companyId, upload.id), change: { set: { state: "running", runsUntil } } });
     return { ...company, ended, running, queued, paused, upload: upload.id };
   },
@@ -223,7 +206,7 @@ const jobs = holds({
     "cancel the queued": (context, { caller, queued }) => cancelJob(context, context.jobs, caller, queued, quiet),
     "resume the paused": (context, { caller, paused }) => resumeJob(context, context.jobs, caller, paused),
     "new job": newJob,
-    undo: (context, { caller, ended }) => beginUndo(context, context.jobs, caller, ended, {}),
+    undo: (context, { caller, ended }) => api.beginUndo(context, context.jobs, caller, ended, {}),
     // The heartbeat adds 1 to the number of handled records that it has read. An outdated number would make the stored number wrong.
     heartbeat: async (context, at) => {
       const lease = await leaseOf(context, at);
@@ -248,7 +231,7 @@ const jobs = holds({
     },
     end: async (context, at) => (await leaseOf(context, at)).end({ state: "completed" }),
     sweep: (context) => sweepJobs(context),
-    "cancel the import": (context, { caller, upload }) => cancelImport(context, caller, upload),
+    "cancel the import": (context, { caller, upload }) => api.cancelImport(context, caller, upload),
     "give the import up": async (context, { caller, upload }) =>
       failUnlessCompleted(context, await findImport(context, caller.companyId, upload)),
   },
@@ -268,7 +251,7 @@ const note =
 const index = holds({
   stage: async (context) => {
     const company = await newCompany(context);
-    const { id } = await createProspect(context, company.caller, { name: "a" });
+    const { id } = await api.createProspect(context, company.caller, { name: "a" });
     await takeCompactionLock(context, company.caller.companyId, readHead(undefined), "first");
     return { ...company, id };
   },
@@ -289,7 +272,7 @@ const index = holds({
       await renewCompactionLock(context, companyId, "first");
     },
     "released lock": (context, { caller }) => releaseCompactionLock(context, caller.companyId, "first"),
-    "names change": (context, { caller }) => createTag(context, caller.companyId, { value: "x" }),
+    "names change": (context, { caller }) => api.createTag(context, caller.companyId, { value: "x" }),
     note: note("a"),
     "other note": note("b"),
     "late note": (context, at) => note("a")({ ...context, clock: { now: () => context.clock.now() + 31_000 } }, at),
@@ -300,19 +283,20 @@ const now = ({ clock }: Process): string => `${clock.now()}`;
 const records = replacesNothing({
   stage: newCompany,
   verbs: {
-    tag: (context, { caller }) => createTag(context, caller.companyId, { value: now(context) }),
-    status: (context, { caller }) => createStatus(context, caller.companyId, { value: now(context) }),
-    user: (context, { caller }) => createUser(context, identities, caller, newRep(`${now(context)}@x.test`)),
+    tag: (context, { caller }) => api.createTag(context, caller.companyId, { value: now(context) }),
+    status: (context, { caller }) => api.createStatus(context, caller.companyId, { value: now(context) }),
+    user: (context, { caller }) => api.createUser(context, identities, caller, newRep(`${now(context)}@x.test`)),
     company: (context) =>
       createCompany(context, {
         name: "c",
         owner: { email: `owner-${now(context)}@x.test`, firstName: "O", lastName: "O", sub: now(context) },
       }),
-    territory: (context, { caller }) => createTerritory(context, caller, part("a")),
+    territory: (context, { caller }) => api.createTerritory(context, caller, part("a")),
     job: newJob,
-    import: (context, { caller }) => beginImport(context, links, caller, {}),
-    "import without a valid row": (context, { caller }) => importFile(context, caller, Buffer.from("name,lat\n,x\n")),
-    export: (context, { caller }) => beginExport(context, context.jobs, caller, {}),
+    import: (context, { caller }) => api.beginImport(context, links, caller, {}),
+    "import without a valid row": (context, { caller }) =>
+      api.importFile(context, caller, Buffer.from("name,lat\n,x\n")),
+    export: (context, { caller }) => api.beginExport(context, context.jobs, caller, {}),
   },
 });
 

@@ -2,16 +2,7 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import { callerOfKey } from "#shared/auth/key-caller.ts";
 import * as limits from "#shared/limits.ts";
-import {
-  changeAccount,
-  createAccount,
-  createKey,
-  createUser,
-  deleteAccount,
-  revokeKey,
-  rotateKey,
-  takeOverKey,
-} from "../harness/verbs.ts";
+import * as api from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { holds, type Law, type Process } from "./interleaved.ts";
 import { adminVerbs, identities, MAIL } from "./user-verbs.ts";
@@ -28,7 +19,7 @@ const random = {
 };
 
 async function newAdmin(context: Process, owner: Caller): Promise<Caller> {
-  const { id } = await createUser(context, identities, owner, { ...MAIL, email: "admin@keys.test", role: "admin" });
+  const { id } = await api.createUser(context, identities, owner, { ...MAIL, email: "admin@keys.test", role: "admin" });
   return { companyId: owner.companyId, userId: id, role: "admin", permissions: [] };
 }
 
@@ -37,12 +28,12 @@ const keys = holds({
   stage: async (context) => {
     const company = await newCompany(context);
     const admin = await newAdmin(context, company.caller);
-    const { id: account } = await createAccount(context, admin, ACCOUNT);
+    const { id: account } = await api.createAccount(context, admin, ACCOUNT);
     // The key of `account` may change the keys of `other`. `full` can have one more key.
-    const { id: other } = await createAccount(context, admin, ACCOUNT);
-    const { id: full } = await createAccount(context, admin, ACCOUNT);
-    const { id: keyId, key } = await createKey(context, admin, account, KEY);
-    for (let i = 1; i < limits.keysPerAccount; i++) await createKey(context, company.caller, full, KEY);
+    const { id: other } = await api.createAccount(context, admin, ACCOUNT);
+    const { id: full } = await api.createAccount(context, admin, ACCOUNT);
+    const { id: keyId, key } = await api.createKey(context, admin, account, KEY);
+    for (let i = 1; i < limits.keysPerAccount; i++) await api.createKey(context, company.caller, full, KEY);
     return { ...company, admin, account, other, full, keyId, program: await callerOfKey(context, key) };
   },
   pairs: {
@@ -81,19 +72,19 @@ const keys = holds({
     "new account of the program": { "deletion of the account": "permission_denied" },
   },
   verbs: {
-    "new key": (context, { admin, account }) => createKey(context, admin, account, KEY),
-    "new key of the program": (context, { program, account }) => createKey(context, program, account, KEY),
-    "new key of the program elsewhere": (context, { program, other }) => createKey(context, program, other, KEY),
-    "last key": (context, { caller, full }) => createKey(context, caller, full, KEY),
-    rotation: (context, { caller, account, keyId }) => rotateKey(context, caller, account, keyId, ROTATION),
-    revocation: (context, { caller, account, keyId }) => revokeKey(context, caller, account, keyId),
-    "take-over": (context, { caller, account, keyId }) => takeOverKey(context, caller, account, keyId),
-    "new account": (context, { admin }) => createAccount(context, admin, ACCOUNT),
-    "new account of the program": (context, { program }) => createAccount(context, program, ACCOUNT),
-    "deletion of the account": (context, { caller, account }) => deleteAccount(context, caller, account),
-    "deletion of the other account": (context, { caller, other }) => deleteAccount(context, caller, other),
+    "new key": (context, { admin, account }) => api.createKey(context, admin, account, KEY),
+    "new key of the program": (context, { program, account }) => api.createKey(context, program, account, KEY),
+    "new key of the program elsewhere": (context, { program, other }) => api.createKey(context, program, other, KEY),
+    "last key": (context, { caller, full }) => api.createKey(context, caller, full, KEY),
+    rotation: (context, { caller, account, keyId }) => api.rotateKey(context, caller, account, keyId, ROTATION),
+    revocation: (context, { caller, account, keyId }) => api.revokeKey(context, caller, account, keyId),
+    "take-over": (context, { caller, account, keyId }) => api.takeOverKey(context, caller, account, keyId),
+    "new account": (context, { admin }) => api.createAccount(context, admin, ACCOUNT),
+    "new account of the program": (context, { program }) => api.createAccount(context, program, ACCOUNT),
+    "deletion of the account": (context, { caller, account }) => api.deleteAccount(context, caller, account),
+    "deletion of the other account": (context, { caller, other }) => api.deleteAccount(context, caller, other),
     "lower role of the account": (context, { caller, account }) =>
-      changeAccount(context, caller, account, { role: "sales", permissions: ["canViewAllProspects"] }),
+      api.changeAccount(context, caller, account, { role: "sales", permissions: ["canViewAllProspects"] }),
     ...adminVerbs,
   },
 });
@@ -103,12 +94,12 @@ const accounts = holds({
   ...random,
   stage: async (context) => {
     const company = await newCompany(context);
-    for (let i = 1; i < limits.serviceAccounts; i++) await createAccount(context, company.caller, ACCOUNT);
+    for (let i = 1; i < limits.serviceAccounts; i++) await api.createAccount(context, company.caller, ACCOUNT);
     return company;
   },
   pairs: { "last account": ["last account"] },
   refusals: { "last account": { "last account": "conflict" } },
-  verbs: { "last account": (context, { caller }) => createAccount(context, caller, ACCOUNT) },
+  verbs: { "last account": (context, { caller }) => api.createAccount(context, caller, ACCOUNT) },
 });
 
 export const laws: Readonly<Record<string, Law>> = {

@@ -35,15 +35,7 @@ import { NewTerritories } from "#shared/territories/import.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import { NewRegistration, NewWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { keyedPost } from "../harness/proxy-event.ts";
-import {
-  beginExport,
-  beginImport,
-  createAppointment,
-  createNote,
-  createProspect,
-  createWebhook,
-  startReplay,
-} from "../harness/verbs.ts";
+import * as api from "../harness/verbs.ts";
 import { consume, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import type { files } from "./limit-cases-files.ts";
 import type { sessions } from "./limit-cases-sessions.ts";
@@ -79,7 +71,7 @@ type Elsewhere = keyof typeof files | keyof typeof others | keyof typeof session
 /** Returns true if the service accepts a note that a device made at this time. */
 async function acceptsNoteOf(ms: number): Promise<boolean> {
   const { context, caller } = await company();
-  const { id } = await createProspect(context, caller, {});
+  const { id } = await api.createProspect(context, caller, {});
   const note = { ...operation, type: "note.create" as const, prospectId: id, fields: { body: "b" } };
   return succeeds(() => planOf(context, caller, { ...note, occurredAt: iso(ms) }, id));
 }
@@ -99,12 +91,12 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
   calendarDays: {
     is: async (days) => {
       const { context, caller } = await company();
-      const { id } = await createProspect(context, caller, {});
+      const { id } = await api.createProspect(context, caller, {});
       for (const [title, ms] of [
         ["in", -1],
         ["beyond", 1],
       ] as const) {
-        await createAppointment(context, caller, id, { title, startAt: iso(NOW + days * DAY_MS + ms) });
+        await api.createAppointment(context, caller, id, { title, startAt: iso(NOW + days * DAY_MS + ms) });
       }
       const found: string[] = [];
       for await (const { title } of await listAppointments(context, caller, CalendarQuery.parse({}))) found.push(title);
@@ -165,8 +157,8 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
   notesInDetail: {
     is: async (count) => {
       const { context, caller } = await company();
-      const { id } = await createProspect(context, caller, {});
-      for (const body of texts(count + 1)) await createNote(context, caller, id, { body });
+      const { id } = await api.createProspect(context, caller, {});
+      for (const body of texts(count + 1)) await api.createNote(context, caller, id, { body });
       expect((await readProspect(context, caller, id)).notes.map(({ body }) => body)).not.toContain("v0");
       expect((await readProspect(context, caller, id)).notes).toHaveLength(count);
     },
@@ -204,7 +196,7 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
   jobBytes: {
     most: async (bytes) => {
       const { context, caller } = await company();
-      return succeeds(() => beginImport(context, links, caller, { bytes }));
+      return succeeds(() => api.beginImport(context, links, caller, { bytes }));
     },
   },
   bulkRecords: { most: (count) => succeeds(() => requireAllowedCount(count)) },
@@ -239,13 +231,13 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
         id: i + 1,
       }));
       await context.table.batchPut(open);
-      return succeeds(() => beginImport(context, links, caller, {}));
+      return succeeds(() => api.beginImport(context, links, caller, {}));
     },
   },
   exportKeptDays: {
     is: async (days) => {
       const { context, caller, now } = await company();
-      const { id } = await beginExport(context, silentQueue, caller, {});
+      const { id } = await api.beginExport(context, silentQueue, caller, {});
       const completed = { state: "completed", updatedAt: iso(NOW) };
       await context.table.write({ update: keys.export(caller.companyId, id), change: { set: completed } });
       const files: boolean[] = [];
@@ -304,7 +296,7 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
     // The test simulates a table with this number of delivered rows, because writing 100 000 real rows would take minutes.
     most: async (count) => {
       const { context, caller } = await company();
-      const { id } = await createWebhook(context, caller.companyId, { name: "w", url: LOCAL, registrations: [] });
+      const { id } = await api.createWebhook(context, caller.companyId, { name: "w", url: LOCAL, registrations: [] });
       const sent = { state: "delivered", attempt: 1, planFrom: 1 };
       const row = { type: "delivery", id: `dlv_${letters(29)}`, registrationId: null, ...sent };
       let partitions = 0;
@@ -314,7 +306,7 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
       };
       const range = { from: iso(NOW - DAY_MS), deliveries: "undelivered" as const };
       const own = { ...context, table: { ...context.table, query } };
-      return succeeds(() => startReplay(own, silentQueue, caller.companyId, id, range));
+      return succeeds(() => api.startReplay(own, silentQueue, caller.companyId, id, range));
     },
   },
   queueDelaySeconds: {

@@ -7,21 +7,7 @@ import { packAddresses } from "#shared/prospects/address-rows.ts";
 import { type JobWrite, writeByJob } from "#shared/prospects/bulk-write.ts";
 import { notesAttributes, storedProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary, freshDictionary } from "#shared/reference/dictionary.ts";
-import {
-  createAddress,
-  createAppointment,
-  createNote,
-  createProspect,
-  createTag,
-  deleteAppointment,
-  deleteNote,
-  deleteProspect,
-  setTags,
-  updateAddress,
-  updateAppointment,
-  updateNote,
-  updateProspect,
-} from "../harness/verbs.ts";
+import * as api from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { type Group, holds, type Law, type Process, replacesNothing, START, type Verb } from "./interleaved.ts";
 
@@ -32,23 +18,23 @@ async function stage(context: Process) {
   const { companyId } = caller;
   const rep: Caller = { companyId, userId: repId, role: "sales", permissions: [] };
   const tags: number[] = [];
-  for (const value of ["roof", "hail"]) tags.push((await createTag(context, companyId, { value })).id);
+  for (const value of ["roof", "hail"]) tags.push((await api.createTag(context, companyId, { value })).id);
   const { statuses: named } = await freshDictionary(context, companyId);
   const statuses = [...named.keys()];
-  const { id: address } = await createAddress(context, companyId, STREET);
+  const { id: address } = await api.createAddress(context, companyId, STREET);
   const fields = { currentStatusId: statuses[0], assignedToUserId: repId, addressId: address };
-  const { id } = await createProspect(context, caller, { name: "a", ...fields });
-  const { id: note } = await createNote(context, caller, id, { body: "first" });
+  const { id } = await api.createProspect(context, caller, { name: "a", ...fields });
+  const { id: note } = await api.createNote(context, caller, id, { body: "first" });
   const visit = { title: "visit", startAt: "2026-06-20T10:00:00.000Z" };
-  const { id: appointment } = await createAppointment(context, caller, id, visit);
-  const { id: bare } = await createProspect(context, caller, { name: "b", assignedToUserId: repId });
+  const { id: appointment } = await api.createAppointment(context, caller, id, visit);
+  const { id: bare } = await api.createProspect(context, caller, { name: "b", assignedToUserId: repId });
   // No prospect has this address.
-  const { id: lone } = await createAddress(context, companyId, STREET);
+  const { id: lone } = await api.createAddress(context, companyId, STREET);
   // An imported address has no row of its own before its first change.
   const imported = await context.ids.nextAddress(companyId);
   const packed = { ...STREET, id: imported, address2: null, prospectId: bare };
   await context.table.batchPut(packAddresses(companyId, "file", iso(START), [packed]));
-  const { id: deleted } = await createProspect(context, caller, { name: "c" });
+  const { id: deleted } = await api.createProspect(context, caller, { name: "c" });
   await byJob(context, { caller }, deleted, { deletedAt: "2026-06-01T00:00:00.000Z" });
   return { caller, rep, id, deleted, statuses, tags, note, appointment, address, bare, lone, imported };
 }
@@ -111,33 +97,34 @@ const changes: Group<At> = {
   },
   verbs: {
     status: (context, { caller, id, statuses }) =>
-      updateProspect(context, caller, id, { currentStatusId: statuses[1] }),
+      api.updateProspect(context, caller, id, { currentStatusId: statuses[1] }),
     "another status": (context, { caller, id, statuses }) =>
-      updateProspect(context, caller, id, { currentStatusId: statuses[2] }),
-    name: (context, { caller, id }) => updateProspect(context, caller, id, { name: "z" }),
-    assignment: (context, { caller, id }) => updateProspect(context, caller, id, { assignedToUserId: caller.userId }),
-    tags: (context, { caller, id, tags }) => setTags(context, caller, id, { tagIds: [...tags] }),
-    "no address": (context, { caller, id }) => updateProspect(context, caller, id, { addressId: null }),
-    delete: (context, { caller, id }) => deleteProspect(context, caller, id),
+      api.updateProspect(context, caller, id, { currentStatusId: statuses[2] }),
+    name: (context, { caller, id }) => api.updateProspect(context, caller, id, { name: "z" }),
+    assignment: (context, { caller, id }) =>
+      api.updateProspect(context, caller, id, { assignedToUserId: caller.userId }),
+    tags: (context, { caller, id, tags }) => api.setTags(context, caller, id, { tagIds: [...tags] }),
+    "no address": (context, { caller, id }) => api.updateProspect(context, caller, id, { addressId: null }),
+    delete: (context, { caller, id }) => api.deleteProspect(context, caller, id),
     "change by a job": (context, at) => byJob(context, at, at.id, { statusId: at.statuses[3] ?? null }),
     "undo of an import": (context, at) =>
       byJob(context, at, at.bare, { deletedAt: "2026-06-01T00:00:00.000Z" }, unnoted),
     "prospect of a device": (context, { caller }) =>
-      createProspect(context, caller, { clientRecordId: "00000000-0000-4000-8000-000000000000" }),
-    "new note on the other": (context, { caller, bare }) => createNote(context, caller, bare, { body: "n" }),
-    "new note": (context, { caller, id }) => createNote(context, caller, id, { body: "n" }),
-    "new note of the rep": (context, { rep, id }) => createNote(context, rep, id, { body: "n" }),
-    "change of the note": (context, { caller, note }) => updateNote(context, caller, note, { body: "second" }),
-    "change of the note by the rep": (context, { rep, note }) => updateNote(context, rep, note, { body: "third" }),
-    "deletion of the note": (context, { caller, note }) => deleteNote(context, caller, note),
+      api.createProspect(context, caller, { clientRecordId: "00000000-0000-4000-8000-000000000000" }),
+    "new note on the other": (context, { caller, bare }) => api.createNote(context, caller, bare, { body: "n" }),
+    "new note": (context, { caller, id }) => api.createNote(context, caller, id, { body: "n" }),
+    "new note of the rep": (context, { rep, id }) => api.createNote(context, rep, id, { body: "n" }),
+    "change of the note": (context, { caller, note }) => api.updateNote(context, caller, note, { body: "second" }),
+    "change of the note by the rep": (context, { rep, note }) => api.updateNote(context, rep, note, { body: "third" }),
+    "deletion of the note": (context, { caller, note }) => api.deleteNote(context, caller, note),
     "new appointment": (context, { caller, id }) =>
-      createAppointment(context, caller, id, { title: "t", startAt: "2026-06-10T10:00:00.000Z" }),
+      api.createAppointment(context, caller, id, { title: "t", startAt: "2026-06-10T10:00:00.000Z" }),
     "moved appointment": (context, { caller, appointment }) =>
-      updateAppointment(context, caller, appointment, { startAt: "2026-06-05T10:00:00.000Z" }),
+      api.updateAppointment(context, caller, appointment, { startAt: "2026-06-05T10:00:00.000Z" }),
     "renamed appointment": (context, { caller, appointment }) =>
-      updateAppointment(context, caller, appointment, { title: "other" }),
+      api.updateAppointment(context, caller, appointment, { title: "other" }),
     "deletion of the appointment": (context, { caller, appointment }) =>
-      deleteAppointment(context, caller, appointment),
+      api.deleteAppointment(context, caller, appointment),
   },
 };
 
@@ -158,21 +145,21 @@ const addresses: Group<At> = {
   },
   verbs: {
     "other street": (context, { caller, address }) =>
-      updateAddress(context, caller, address, { address1: "2 Main St" }),
-    "other city": (context, { caller, address }) => updateAddress(context, caller, address, { city: "Boulder" }),
+      api.updateAddress(context, caller, address, { address1: "2 Main St" }),
+    "other city": (context, { caller, address }) => api.updateAddress(context, caller, address, { city: "Boulder" }),
     "imported address": (context, { caller, bare, imported }) =>
-      updateProspect(context, caller, bare, { addressId: imported }),
+      api.updateProspect(context, caller, bare, { addressId: imported }),
     "city of the imported": (context, { caller, imported }) =>
-      updateAddress(context, caller, imported, { city: "Boulder" }),
+      api.updateAddress(context, caller, imported, { city: "Boulder" }),
     "street of the lone": (context, { caller, lone }) =>
-      updateAddress(context, caller, lone, { address1: "2 Main St" }),
-    "city of the lone": (context, { caller, lone }) => updateAddress(context, caller, lone, { city: "Boulder" }),
-    "no address": (context, { caller, id }) => updateProspect(context, caller, id, { addressId: null }),
+      api.updateAddress(context, caller, lone, { address1: "2 Main St" }),
+    "city of the lone": (context, { caller, lone }) => api.updateAddress(context, caller, lone, { city: "Boulder" }),
+    "no address": (context, { caller, id }) => api.updateProspect(context, caller, id, { addressId: null }),
     "same address": (context, { caller, bare, address }) =>
-      updateProspect(context, caller, bare, { addressId: address }),
-    "new address": (context, { caller, bare }) => updateProspect(context, caller, bare, { address: STREET }),
-    "new prospect": (context, { caller, address }) => createProspect(context, caller, { addressId: address }),
-    delete: (context, { caller, id }) => deleteProspect(context, caller, id),
+      api.updateProspect(context, caller, bare, { addressId: address }),
+    "new address": (context, { caller, bare }) => api.updateProspect(context, caller, bare, { address: STREET }),
+    "new prospect": (context, { caller, address }) => api.createProspect(context, caller, { addressId: address }),
+    delete: (context, { caller, id }) => api.deleteProspect(context, caller, id),
     restoration: (context, at) => byJob(context, at, at.deleted, { deletedAt: null }),
   },
 };
@@ -180,15 +167,15 @@ const addresses: Group<At> = {
 const records = replacesNothing({
   stage,
   verbs: {
-    prospect: (context, { caller }) => createProspect(context, caller, { name: "a" }),
+    prospect: (context, { caller }) => api.createProspect(context, caller, { name: "a" }),
     "prospect with a client's id": (context, { caller }) =>
-      createProspect(context, caller, {
+      api.createProspect(context, caller, {
         clientRecordId: `00000000-0000-4000-8000-${context.clock.now()}`.slice(0, 36),
       }),
-    note: (context, { caller, id }) => createNote(context, caller, id, { body: "n" }),
+    note: (context, { caller, id }) => api.createNote(context, caller, id, { body: "n" }),
     appointment: (context, { caller, id }) =>
-      createAppointment(context, caller, id, { title: "t", startAt: iso(context.clock.now()) }),
-    address: (context, { caller }) => createAddress(context, caller.companyId, STREET),
+      api.createAppointment(context, caller, id, { title: "t", startAt: iso(context.clock.now()) }),
+    address: (context, { caller }) => api.createAddress(context, caller.companyId, STREET),
   },
 });
 

@@ -9,22 +9,7 @@ import { readDeliveries } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { type DrainMessage, drainMessage, messageFor, type QueueMessage } from "#shared/webhooks/messages.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import {
-  createProspect,
-  createRegistration,
-  createWebhook,
-  deleteRegistration,
-  deleteWebhook,
-  pauseWebhook,
-  redeliver,
-  resumeWebhook,
-  rotateSecret,
-  sendTestDelivery,
-  startReplay,
-  triggerAction,
-  updateRegistration,
-  updateWebhook,
-} from "../harness/verbs.ts";
+import * as api from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { createdProspect } from "../webhooks/delivery-pipeline.ts";
 import { type Group, holds, type Law, type Process, replacesNothing, START, type Verb } from "./interleaved.ts";
@@ -51,14 +36,14 @@ interface Webhook {
 
 async function stage(
   context: Process,
-  registration: Parameters<typeof createRegistration>[3] = automatic,
+  registration: Parameters<typeof api.createRegistration>[3] = automatic,
 ): Promise<Webhook> {
   const { caller } = await newCompany(context);
   const { companyId } = caller;
-  const { id: prospectId } = await createProspect(context, caller, { name: "a" });
+  const { id: prospectId } = await api.createProspect(context, caller, { name: "a" });
   const input = { name: "w", url: URL, secretKey: SECRET, registrations: [] };
-  const { id: webhookId } = await createWebhook(context, companyId, input);
-  const { id: registrationId } = await createRegistration(context, companyId, webhookId, registration);
+  const { id: webhookId } = await api.createWebhook(context, companyId, input);
+  const { id: registrationId } = await api.createRegistration(context, companyId, webhookId, registration);
   return { caller, companyId, webhookId, registrationId, prospectId };
 }
 
@@ -68,10 +53,10 @@ const first = ["deletion", "deleted registration"];
 /** Verbs that several groups use. */
 const common: Readonly<Record<string, Verb<Webhook>>> = {
   attempt,
-  pause: (context, { companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
-  deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
+  pause: (context, { companyId, webhookId }) => api.pauseWebhook(context, companyId, webhookId),
+  deletion: (context, { companyId, webhookId }) => api.deleteWebhook(context, companyId, webhookId),
   "deleted registration": (context, { companyId, webhookId, registrationId }) =>
-    deleteRegistration(context, companyId, webhookId, registrationId),
+    api.deleteRegistration(context, companyId, webhookId, registrationId),
 };
 
 const settings: Group<Webhook> = {
@@ -102,20 +87,20 @@ const settings: Group<Webhook> = {
   },
   verbs: {
     ...common,
-    "new webhook": (context, { companyId }) => createWebhook(context, companyId, newWebhook),
-    name: (context, { companyId, webhookId }) => updateWebhook(context, companyId, webhookId, { name: "z" }),
+    "new webhook": (context, { companyId }) => api.createWebhook(context, companyId, newWebhook),
+    name: (context, { companyId, webhookId }) => api.updateWebhook(context, companyId, webhookId, { name: "z" }),
     rotation: (context, { companyId, webhookId }) =>
-      rotateSecret(context, companyId, webhookId, { secretKey: `${context.clock.now()}${SECRET}` }),
+      api.rotateSecret(context, companyId, webhookId, { secretKey: `${context.clock.now()}${SECRET}` }),
     "new registration": (context, { companyId, webhookId }) =>
-      createRegistration(context, companyId, webhookId, automatic),
+      api.createRegistration(context, companyId, webhookId, automatic),
     "changed registration": (context, { companyId, webhookId, registrationId }) =>
-      updateRegistration(context, companyId, webhookId, registrationId, { delayMinutes: 5 }),
+      api.updateRegistration(context, companyId, webhookId, registrationId, { delayMinutes: 5 }),
     "filter of the registration": (context, { companyId, webhookId, registrationId }) =>
-      updateRegistration(context, companyId, webhookId, registrationId, { filter: { name: "a" } }),
+      api.updateRegistration(context, companyId, webhookId, registrationId, { filter: { name: "a" } }),
     // Replaces the registration by another one, so that the number of registrations stays the same.
     "other registration": async (context, { companyId, webhookId, registrationId }) => {
-      await deleteRegistration(context, companyId, webhookId, registrationId);
-      await createRegistration(context, companyId, webhookId, automatic);
+      await api.deleteRegistration(context, companyId, webhookId, registrationId);
+      await api.createRegistration(context, companyId, webhookId, automatic);
     },
   },
 };
@@ -178,7 +163,7 @@ const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
     gone: (context, at) => attempt(answers(context, { status: 410 }), at),
     "unsent attempt": (context, at) => attempt(answers(context, { status: null, isUnsent: true }), at),
     redelivery: (context, { companyId, webhookId, deliveryId }) =>
-      redeliver(context, context.queue, companyId, webhookId, deliveryId),
+      api.redeliver(context, context.queue, companyId, webhookId, deliveryId),
     "publication again": (context, at) => change(context, at, 4_711, 1),
     sweep: (context) => sweep(context, { assume: "messages-kept" }),
   },
@@ -191,10 +176,10 @@ const backlogs: Group<Webhook & { readonly deliveryId: string }> = {
   stage: async (context) => {
     const at = await deliveries.stage(context);
     const { companyId, webhookId } = at;
-    await pauseWebhook(context, companyId, webhookId);
+    await api.pauseWebhook(context, companyId, webhookId);
     await change(context, at, 4_712, 1);
     await attempt(context, at);
-    await resumeWebhook(context, context.queue, companyId, webhookId);
+    await api.resumeWebhook(context, context.queue, companyId, webhookId);
     const key = keys.delivery(companyId, webhookId, at.deliveryId);
     await context.table.write({ update: key, change: { set: { state: "exhausted" }, remove: ["dueShard"] } });
     return at;
@@ -215,11 +200,11 @@ const backlogs: Group<Webhook & { readonly deliveryId: string }> = {
   },
   verbs: {
     ...deliveries.verbs,
-    resumption: (context, { companyId, webhookId }) => resumeWebhook(context, context.queue, companyId, webhookId),
+    resumption: (context, { companyId, webhookId }) => api.resumeWebhook(context, context.queue, companyId, webhookId),
     step: stepOf("paused"),
-    replay: (context, { companyId, webhookId }) => startReplay(context, context.queue, companyId, webhookId, RANGE),
+    replay: (context, { companyId, webhookId }) => api.startReplay(context, context.queue, companyId, webhookId, RANGE),
     "replay of a part": (context, { companyId, webhookId }) =>
-      startReplay(context, context.queue, companyId, webhookId, { ...RANGE, to: iso(START + 30_000) }),
+      api.startReplay(context, context.queue, companyId, webhookId, { ...RANGE, to: iso(START + 30_000) }),
   },
 };
 const RANGE = { from: iso(START), deliveries: "undelivered" as const };
@@ -231,7 +216,7 @@ const replays: Group<Webhook & { readonly deliveryId: string }> = {
     const at = await backlogs.stage(context);
     // A replay contains only deliveries that were created before its start, so this replay starts later than the stage, which creates them.
     const later = { ...context, clock: { now: () => START + 30_000 } };
-    await startReplay(later, context.queue, at.companyId, at.webhookId, RANGE);
+    await api.startReplay(later, context.queue, at.companyId, at.webhookId, RANGE);
     return at;
   },
   pairs: {
@@ -280,19 +265,20 @@ const manual: Group<Webhook> = {
   verbs: {
     ...common,
     trigger: (context, { caller, prospectId, registrationId }) =>
-      triggerAction(context, context, caller, prospectId, registrationId),
+      api.triggerAction(context, context, caller, prospectId, registrationId),
     "test delivery": (context, { caller, webhookId }) =>
-      sendTestDelivery(context, context.queue, caller, webhookId, "webhook.test"),
+      api.sendTestDelivery(context, context.queue, caller, webhookId, "webhook.test"),
   },
 };
 
 const records = replacesNothing({
   stage,
   verbs: {
-    webhook: (context, { companyId }) => createWebhook(context, companyId, newWebhook),
+    webhook: (context, { companyId }) => api.createWebhook(context, companyId, newWebhook),
     "webhook without registrations": (context, { companyId }) =>
-      createWebhook(context, companyId, { ...newWebhook, registrations: [] }),
-    registration: (context, { companyId, webhookId }) => createRegistration(context, companyId, webhookId, automatic),
+      api.createWebhook(context, companyId, { ...newWebhook, registrations: [] }),
+    registration: (context, { companyId, webhookId }) =>
+      api.createRegistration(context, companyId, webhookId, automatic),
   },
 });
 
