@@ -28,31 +28,7 @@ export type Case =
   | { readonly least: Accepts }
   | { readonly is: (value: number) => Promise<void> | void };
 
-interface Parser {
-  safeParse(value: unknown): { success: boolean };
-}
-export const parses = (schema: Parser, value: unknown): boolean => schema.safeParse(value).success;
 export const letters = (count: number): string => "a".repeat(count);
-export const texts = (count: number): string[] => Array.from({ length: count }, (_, i) => `v${i}`);
-export const field =
-  (schema: Parser, name: string, others: object = {}): Accepts =>
-  (count) =>
-    parses(schema, { ...others, [name]: letters(count) });
-
-export const visit = { title: "t", startAt: "2026-06-01" };
-export const hook = { name: "w", url: "https://a.test/", registrations: [] };
-export const registration = {
-  event: "e",
-  filter: null,
-  delayMinutes: 0,
-  triggerMode: "manual",
-  manualTriggerButtonText: "b",
-};
-export const nested = (depth: number): unknown => (depth === 0 ? 1 : { a: nested(depth - 1) });
-export const point = (_: unknown, i: number): [number, number] => [i / 1_000, (i % 7) / 1_000];
-export const standardSecret = (bytes: number): string => `whsec_${Buffer.alloc(bytes, 1).toString("base64")}`;
-export const operation = { opId: "0b0b3c1c-0000-4000-8000-000000000000", type: "note.create" };
-
 export async function company(nowMs: number = NOW) {
   const now = { ms: nowMs };
   const context = warmFunction(db(), { now: () => now.ms });
@@ -68,15 +44,6 @@ export const succeeds = async (work: () => unknown): Promise<boolean> => {
     throw error;
   }
 };
-export async function countOf(rows: AsyncIterable<unknown>): Promise<number> {
-  let count = 0;
-  for await (const _ of rows) count++;
-  return count;
-}
-export async function* piecesOf(...pieces: string[]) {
-  yield* pieces;
-}
-
 export async function repeatedAfter(ms: number, holdsSecret = false): Promise<boolean> {
   const { context, caller, now } = await company();
   const create = (own: ApiContext) => prospects.createProspect(own, caller, {});
@@ -86,7 +53,6 @@ export async function repeatedAfter(ms: number, holdsSecret = false): Promise<bo
   return (await send()).replayed;
 }
 export const LOCAL = "http://127.0.0.1:1/";
-export const silentQueue = { send: async () => undefined, returnIn: async () => undefined };
 export const links = {
   download: async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" }),
   upload: async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" }),

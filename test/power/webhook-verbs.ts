@@ -1,5 +1,4 @@
 /** The verbs of webhooks, registrations and deliveries, for the general law of conditional writes (interleaved.ts). */
-import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Exchange } from "#shared/outbound/post.ts";
@@ -26,18 +25,7 @@ const automatic = {
 
 const newWebhook = { name: "v", url: URL, secretKey: SECRET, registrations: [automatic] };
 
-interface Webhook {
-  readonly caller: Caller;
-  readonly companyId: number;
-  readonly webhookId: number;
-  readonly registrationId: number;
-  readonly prospectId: number;
-}
-
-async function stage(
-  context: Process,
-  registration: Parameters<typeof api.createRegistration>[3] = automatic,
-): Promise<Webhook> {
+async function stage(context: Process, registration: Parameters<typeof api.createRegistration>[3] = automatic) {
   const { caller } = await newCompany(context);
   const { companyId } = caller;
   const { id: prospectId } = await api.createProspect(context, caller, { name: "a" });
@@ -46,6 +34,7 @@ async function stage(
   const { id: registrationId } = await api.createRegistration(context, companyId, webhookId, registration);
   return { caller, companyId, webhookId, registrationId, prospectId };
 }
+type Webhook = Awaited<ReturnType<typeof stage>>;
 
 /** Verbs that delete a webhook or a registration. No delivery or registration that belongs to it may be created after them. */
 const first = ["deletion", "deleted registration"];
