@@ -1,4 +1,4 @@
-/** Tests that docs/cost.md and docs/latency.md contain the tables of the cost model, and that the monthly costs stay below their limits. */
+/** Tests that docs/cost.md contains the tables of the cost model, and that the monthly costs stay below their limits. */
 import { expect, test } from "vitest";
 import { readConfig } from "../../infra/settings/config.ts";
 import { sized } from "../harness/tier.ts";
@@ -8,7 +8,7 @@ import { readMeasured } from "./cost/measured.ts";
 import { costLines, costOf } from "./cost/model.ts";
 import { monthlyResources } from "./cost/monthly-resources.ts";
 import { prices } from "./cost/prices.ts";
-import { costsOf, costTables, latencyTables, REPS } from "./cost/tables.ts";
+import { costsOf, costTables, REPS } from "./cost/tables.ts";
 import { deploymentOf } from "./cost/working-day.ts";
 import { readPage, withTables } from "./written-page.ts";
 
@@ -33,11 +33,6 @@ const withoutLeft = (text: string): string[] =>
 test("docs/cost.md has the tables of `npm run cost -- --write`", { tags: "sized" }, () => {
   const page = readPage("cost.md");
   expect(withoutLeft(page)).toEqual(withoutLeft(withTables(page, COMMAND, costTables(measured, costs))));
-});
-
-test("docs/latency.md has the tables of `npm run cost -- --write`", { tags: "sized" }, () => {
-  const rowsOf = (text: string): string[] => withoutLeft(text).filter((line) => line.startsWith("|"));
-  expect(rowsOf(readPage("latency.md"))).toEqual(rowsOf(latencyTables(measured, reps)));
 });
 
 const oneCompany = costOf({ reps: 1_000, companies: 1, prospects: 100_000 }, deployment, measured);

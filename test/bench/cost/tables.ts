@@ -1,14 +1,12 @@
-/** The tables of docs/cost.md and docs/latency.md. */
-import { at } from "#shared/at.ts";
-import { PROVISIONED } from "../../../infra/settings/capacity.ts";
+/** The tables of docs/cost.md. */
 import { operations as requests } from "../../load/arrivals.ts";
 import { sizeOf } from "../budget.ts";
 import { table } from "../written-page.ts";
 import { HOURS_A_MONTH } from "./assumptions.ts";
-import { functionOf, type Measured, type Operation } from "./measured.ts";
+import type { Measured, Operation } from "./measured.ts";
 import { type Cost, costLines, costOf } from "./model.ts";
 import { PRICES_DATE, PRICES_REGION, prices } from "./prices.ts";
-import { type Day, type Deployment, deploymentOf, type Scenario, simulate } from "./working-day.ts";
+import { deploymentOf, type Scenario } from "./working-day.ts";
 
 export const REPS = [1, 50, 1_000] as const;
 const PROSPECTS = [10_000, 100_000, 1_000_000] as const;
@@ -99,48 +97,3 @@ const operationTable = ({ operations }: Measured): string =>
       return [names[name], ...figures.map((value) => String(Number(value.toFixed(1))))];
     }),
   );
-
-const onDemand = deploymentOf("production");
-const WITH_SMOKE_TEST = "with the smoke test";
-const deployments: Readonly<Record<string, Deployment>> = {
-  "on demand": onDemand,
-  [WITH_SMOKE_TEST]: { ...onDemand, smokeTestMinutes: 5 },
-  "one environment provisioned": {
-    ...onDemand,
-    provisioned: Object.fromEntries(PROVISIONED.map((file) => [file, 1])),
-  },
-};
-const COMPANY_PROSPECTS = 100_000;
-/** One rep sends only about 30 lists in a day, so the percentiles for one rep need many days. */
-const daysFor = (reps: number): number => (reps === 1 ? 40 : 1);
-
-export function latencyTables(measured: Measured, reps: readonly number[] = REPS): string {
-  const lists: string[][] = [];
-  const all: string[][] = [];
-  for (const count of reps) {
-    const scenario = { reps: count, companies: 1, prospects: COMPANY_PROSPECTS };
-    for (const [name, deployment] of Object.entries(deployments)) {
-      const days = Array.from({ length: daysFor(count) }, (_, day) =>
-        simulate(scenario, deployment, measured, day + 1),
-      );
-      lists.push([String(count), name, ...latencies(days, "list")]);
-      if (name === WITH_SMOKE_TEST)
-        for (const request of requests) all.push([String(count), names[request], ...latencies(days, request)]);
-    }
-  }
-  const quantiles = ["starts", "p50", "p90", "p99"];
-  return [
-    `Lists of a company with ${sizeOf(COMPANY_PROSPECTS)} prospects, processor times of ${measured.date}:`,
-    table(["reps", "environments", ...quantiles], lists),
-    "All requests, with the smoke test:",
-    table(["reps", "request", ...quantiles], all),
-  ].join("\n\n");
-}
-
-function latencies(days: readonly Day[], operation: (typeof requests)[number]): string[] {
-  const used = days.flatMap(({ functions }) => functions.get(functionOf[operation]) ?? []);
-  const sum = (of: "starts" | "requests"): number => used.reduce((total, day) => total + day[of], 0);
-  const sorted = days.flatMap((day) => day.latencies.get(operation) ?? []).sort((a, b) => a - b);
-  const quantiles = [0.5, 0.9, 0.99].map((part) => at(sorted, Math.floor(sorted.length * part)).toFixed(0));
-  return [`${((100 * sum("starts")) / sum("requests")).toFixed(1)} %`, ...quantiles];
-}

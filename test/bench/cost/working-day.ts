@@ -34,25 +34,20 @@ export interface Scenario {
   readonly prospects: number;
 }
 
-/** The settings of a deployment that change its costs and latencies. */
+/** The settings of a deployment that change its costs. */
 export interface Deployment {
   readonly preset: Preset;
   readonly memoryMb: (file: string) => number;
-  /** Environments that are always ready (provisioned concurrency), by the file of the function. */
-  readonly provisioned: Readonly<Partial<Record<string, number>>>;
-  /** Minutes between two runs of the scheduled smoke test, which keeps environments alive. */
-  readonly smokeTestMinutes?: number;
 }
 
 export function deploymentOf(preset: Preset): Deployment {
-  const { memoryMb, provisioned } = capacityOf({ preset });
-  return { preset, memoryMb: (file) => memoryMb[file] ?? MEMORY_MB, provisioned };
+  const { memoryMb } = capacityOf({ preset });
+  return { preset, memoryMb: (file) => memoryMb[file] ?? MEMORY_MB };
 }
 
 interface Environment {
   freeAt: number;
   readonly endsAt: number;
-  readonly isProvisioned: boolean;
   /**
    * The bytes of each loaded piece of an index: the columns for lists, the texts, or an area of the map. The keys contain the company and
    * the piece. The piece that was used least recently comes first.
@@ -63,32 +58,15 @@ interface Environment {
 interface FunctionDay {
   environments: Environment[];
   requests: number;
-  starts: number;
   gbSeconds: number;
 }
 
-/** The company of the scheduled smoke test. Its index is so small that loading it costs nothing. */
-const SMOKE_TEST_COMPANY = -1;
-const SMOKE_TEST = ["create", "list", "patch", "detail"] as const;
-
-function smokeTests(everyMinutes: number | undefined): Arrival[] {
-  if (everyMinutes === undefined) return [];
-  const runs = Array.from({ length: (HOURS_A_DAY * 60) / everyMinutes }, (_, run) => run * everyMinutes * 60_000);
-  return runs.flatMap((atMs) =>
-    SMOKE_TEST.map((operation) => ({ atMs, company: SMOKE_TEST_COMPANY, rep: 0, operation })),
-  );
-}
-
-export type Day = WorkingDay;
-
-/** Two days with the same seed have the same result. */
-export function simulate(scenario: Scenario, deployment: Deployment, measured: Measured, seed = SEED): Day {
+/** Returns the same day for the same arguments. */
+export function simulate(scenario: Scenario, deployment: Deployment, measured: Measured): Day {
   const { reps, companies } = scenario;
   const crowds = Array.from({ length: companies }, () => ({ reps: reps / companies, times: 1 }));
-  const planned = arrivals(crowds, HOURS_A_DAY * 3_600, seed);
-  const day = new WorkingDay({ scenario, deployment, measured, random: randomSequence(seed + 1) });
-  const all = [...planned, ...smokeTests(deployment.smokeTestMinutes)].sort((a, b) => a.atMs - b.atMs);
-  for (const arrival of all) day.request(arrival);
+  const day = new Day({ scenario, deployment, measured, random: randomSequence(SEED + 1) });
+  for (const arrival of arrivals(crowds, HOURS_A_DAY * 3_600, SEED)) day.request(arrival);
   return day;
 }
 
@@ -99,10 +77,8 @@ interface Simulation {
   readonly random: () => number;
 }
 
-class WorkingDay {
+export class Day {
   readonly functions = new Map<string, FunctionDay>();
-  /** Latencies of the requests of each operation in milliseconds. */
-  readonly latencies = new Map<Operation, number[]>();
   /** Read units for loading indexes into memory. */
   loadUnits = 0;
   readonly #simulation: Simulation;
@@ -120,11 +96,7 @@ class WorkingDay {
       ms += this.#invoke("authorize", at, arrival);
       this.#authorizedUntil.set(rep, at + AUTHORIZED_SECONDS);
     }
-    ms += this.#invoke(arrival.operation, at + ms / 1_000, arrival);
-    if (arrival.company === SMOKE_TEST_COMPANY) return;
-    const list = this.latencies.get(arrival.operation) ?? [];
-    this.latencies.set(arrival.operation, list);
-    list.push(ms);
+    this.#invoke(arrival.operation, at + ms / 1_000, arrival);
   }
 
   /** Simulates one invocation. Returns the milliseconds that the caller waits for the answer. */
@@ -143,20 +115,15 @@ class WorkingDay {
     for (let round = 1; round <= rounds; round++) billedMs += this.#tableMs(usage.writeUnits > 0 && round === rounds);
     const waitedMs = billedMs + (isNew ? ENVIRONMENT_MS : 0);
     environment.freeAt = at + waitedMs / 1_000;
-    if (arrival.company !== SMOKE_TEST_COMPANY) {
-      used.requests++;
-      used.starts += isNew ? 1 : 0;
-      used.gbSeconds += (billedMs / 1_000) * (memoryMb / 1_024);
-    }
+    used.requests++;
+    used.gbSeconds += (billedMs / 1_000) * (memoryMb / 1_024);
     return waitedMs;
   }
 
   #functionDay(file: string): FunctionDay {
     const known = this.functions.get(file);
     if (known !== undefined) return known;
-    const count = this.#simulation.deployment.provisioned[file] ?? 0;
-    const environments = Array.from({ length: count }, () => newEnvironment(Number.POSITIVE_INFINITY, true));
-    const made: FunctionDay = { environments, requests: 0, starts: 0, gbSeconds: 0 };
+    const made: FunctionDay = { environments: [], requests: 0, gbSeconds: 0 };
     this.functions.set(file, made);
     return made;
   }
@@ -196,11 +163,10 @@ class WorkingDay {
     return { cpuMs, bytes: units * READ_UNIT_BYTES };
   }
 
-  #partsOf(operation: Operation, { company, rep }: Arrival): [name: string, load: Load][] {
+  #partsOf(operation: Operation, { rep }: Arrival): [name: string, load: Load][] {
     const { list, pins, search } = this.#simulation.measured.loads;
     const { prospects } = this.#simulation.scenario;
     const scale = prospects / MEASURED_PROSPECTS;
-    if (company === SMOKE_TEST_COMPANY) return [];
     const columns: [string, Load] = ["list", times(list, scale)];
     if (operation === "list") return [columns];
     if (operation === "search") return [columns, ["texts", times(beyond(search, list), scale)]];
@@ -221,25 +187,18 @@ const beyond = (all: Load, part: Load): Load => ({
   bytes: all.bytes - part.bytes,
 });
 
-const newEnvironment = (endsAt: number, isProvisioned: boolean): Environment => ({
-  freeAt: 0,
-  endsAt,
-  isProvisioned,
-  parts: new Map(),
-});
-
 /**
- * Lambda does not document which free environment it takes. This simulation prefers provisioned ones, and then the one that was used most
- * recently, so that unused environments end.
+ * Lambda does not document which free environment it takes. This simulation prefers the one that was used most recently, so that unused
+ * environments end.
  */
 function freeEnvironment(used: FunctionDay, at: number): { environment: Environment; isNew: boolean } {
   used.environments = used.environments.filter(
-    ({ isProvisioned, freeAt, endsAt }) => isProvisioned || freeAt > at || (at - freeAt < IDLE_SECONDS && at < endsAt),
+    ({ freeAt, endsAt }) => freeAt > at || (at - freeAt < IDLE_SECONDS && at < endsAt),
   );
   const free = used.environments.filter(({ freeAt }) => freeAt <= at);
-  const best = free.toSorted((a, b) => Number(b.isProvisioned) - Number(a.isProvisioned) || b.freeAt - a.freeAt)[0];
+  const best = free.toSorted((a, b) => b.freeAt - a.freeAt)[0];
   if (best !== undefined) return { environment: best, isNew: false };
-  const environment = newEnvironment(at + LIFE_SECONDS, false);
+  const environment: Environment = { freeAt: 0, endsAt: at + LIFE_SECONDS, parts: new Map() };
   used.environments.push(environment);
   return { environment, isNew: true };
 }
