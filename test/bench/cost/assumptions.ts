@@ -17,7 +17,7 @@ export const FLUSH_WRITE_UNITS = 1.58;
 
 export const HOURS_A_DAY = 6;
 export const DAYS_A_MONTH = 21;
-export const HOURS_A_MONTH = 730;
+const HOURS_A_MONTH = 730;
 
 /**
  * The share of map views that show the same area as the rep's last view. A rep who returns from a prospect to the map causes such a view. A

@@ -2,10 +2,9 @@
 import { operations as requests } from "../../load/arrivals.ts";
 import { sizeOf } from "../budget.ts";
 import { table } from "../written-page.ts";
-import { HOURS_A_MONTH } from "./assumptions.ts";
 import type { Measured, Operation } from "./measured.ts";
 import { type Cost, costLines, costOf } from "./model.ts";
-import { PRICES_DATE, PRICES_REGION, prices } from "./prices.ts";
+import { PRICES_DATE, PRICES_REGION } from "./prices.ts";
 import { deploymentOf, type Scenario } from "./working-day.ts";
 
 export const REPS = [1, 50, 1_000] as const;
@@ -40,11 +39,6 @@ export const costTables = (measured: Measured, costs: readonly Cost[]): string =
       ["reps", "companies", "prospects of each", "preset", ...costLines, "total", "with the preset's defaults"],
       costs.map(costRow),
     ),
-    "The comparison has the dollars a month before requests, logs and data out:",
-    table(
-      ["architecture", "dollars a month"],
-      others().map(([name, amount]) => [name, dollars(amount)]),
-    ),
     `The measured operations. A map view shows ${measured.pinsInView} pins:`,
     operationTable(measured),
   ].join("\n\n");
@@ -58,25 +52,6 @@ const costRow = ({ scenario: { reps, companies, prospects }, preset, lines, tota
   `**${dollars(total)}**`,
   dollars(withDefaults),
 ];
-
-/** Other architectures with their dollars a month, without requests, logs and data transfer. */
-function others(): [string, number][] {
-  const { rds, fargate, loadBalancer, openSearch } = prices;
-  const containers = 2 * (fargate.vcpuHour + 2 * fargate.gbHour) * HOURS_A_MONTH;
-  const balancer = (loadBalancer.hour + loadBalancer.capacityUnitHour) * HOURS_A_MONTH;
-  const database = (hour: number, gb: number): number => hour * HOURS_A_MONTH + gb * rds.gbMonth;
-  return [
-    [
-      "RDS for PostgreSQL db.t4g.medium Multi-AZ with 50 GB, 2 containers of 1 vCPU and 2 GB, a load balancer",
-      database(rds.mediumMultiAzHour, 50) + containers + balancer,
-    ],
-    ["the same with db.m7g.large and 200 GB", database(rds.largeMultiAzHour, 200) + containers + balancer],
-    [
-      "OpenSearch Serverless for the search alone: 2 compute units, the least with redundancy",
-      2 * openSearch.computeUnitHour * HOURS_A_MONTH,
-    ],
-  ];
-}
 
 const names: Readonly<Record<Operation, string>> = {
   pins: "map views",
