@@ -23,7 +23,6 @@ const MB = 2 ** 20;
 
 /** The partitions of the table with the numbers `from` to `to`, both included. A partition contains 128 consecutive prospect ids. */
 const Blocks = z.object({ from: z.int(), to: z.int() });
-export type Blocks = z.infer<typeof Blocks>;
 
 const memory = { peakHeapBytes: z.number(), peakBytes: z.number() };
 
@@ -41,20 +40,17 @@ const Exported = z.object({
   processed: z.int(),
 });
 
-/** Milliseconds of the service, and of plain ("bare") SDK calls that write and read the same rows. */
-const Ratios = z.object({
-  importMs: z.number(),
-  bareWriteMs: z.number(),
-  exportMs: z.number(),
-  bareReadMs: z.number(),
-});
-
 /** Returns options of Node.js with which a process fails if its heap exceeds `mb` megabytes. */
 const heapOf = (mb: number) => ({ flags: [`--max-heap-size=${mb}`, `--max-semi-space-size=${YOUNG_MB}`] });
 
 /** Measures one import and one export. The rows per second and the memory depend on the load of the machine. */
-export const csvBudgets = (table: BenchTable, count: number): Promise<Budget[]> =>
-  withCompany(table, `csv-${count}`, count, async (job, notes) => {
+export async function csvBudgets(table: BenchTable, count: number): Promise<Budget[]> {
+  const context = contextOn(table.open());
+  const company: BenchCompany = { ...(await foundCompany(context, 0, `csv-${count}`)), count };
+  const folder = mkdtempSync(join(tmpdir(), "canvassing-bench-"));
+  try {
+    const notes = await writeCsvFile(context, company, join(folder, "in.csv"));
+    const job = { endpoint: table.endpoint, companyId: company.id, ownerId: company.ownerId, folder };
     const imported = Imported.parse(await inOwnProcess(SCRIPT, { ...job, work: "import" }, heapOf(IMPORT_HEAP_MB)));
     if (imported.imported !== count) throw new Error(`${imported.imported} of ${count} rows were imported`);
     const exporting = { ...job, work: "export", blocks: imported.blocks };
@@ -72,32 +68,6 @@ export const csvBudgets = (table: BenchTable, count: number): Promise<Budget[]> 
       line(10, "export, heap at its peak, MB", EXPORT_HEAP_MB, exported.peakHeapBytes / MB),
       line(10, "export, memory of its process at its peak, MB", null, exported.peakBytes / MB),
     ];
-  });
-
-export const csvRatios = (table: BenchTable, count: number): Promise<Budget[]> =>
-  withCompany(table, "csv-ratios", count, async (job) => {
-    const sums = Ratios.parse(await inOwnProcess(SCRIPT, { ...job, work: "ratios" }));
-    const [imports, exports] = [sums.importMs / sums.bareWriteMs, sums.exportMs / sums.bareReadMs];
-    const line = budgetsOf(sizeOf(count));
-    return [
-      line(9, "import, times as long as bare BatchWriteItem of the same rows", 2, imports),
-      line(10, "export, times as long as bare pages of Query of the same rows", 1.25, exports),
-    ];
-  });
-
-/** Writes the CSV file of a new company. Then calls `work` with the arguments of csv-process.ts and the number of notes in the file. */
-async function withCompany<T>(
-  table: BenchTable,
-  name: string,
-  count: number,
-  work: (job: object, notes: number) => Promise<T>,
-): Promise<T> {
-  const context = contextOn(table.open());
-  const company: BenchCompany = { ...(await foundCompany(context, 0, name)), count };
-  const folder = mkdtempSync(join(tmpdir(), "canvassing-bench-"));
-  try {
-    const notes = await writeCsvFile(context, company, join(folder, "in.csv"));
-    return await work({ endpoint: table.endpoint, companyId: company.id, ownerId: company.ownerId, folder }, notes);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

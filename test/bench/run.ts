@@ -2,7 +2,7 @@
 import { optionsOrExit } from "../../infra/cli/command/options.ts";
 import { type Budget, inDigits, isHeld, sizeOf } from "./budget.ts";
 import { bulkSpeed } from "./bulk-budgets.ts";
-import { csvBudgets, csvRatios } from "./csv-budgets.ts";
+import { csvBudgets } from "./csv-budgets.ts";
 import { listBesideBareReads, listRate } from "./list-cost.ts";
 import { mapTimes } from "./map-budgets.ts";
 import { memoryBudgets } from "./memory.ts";
@@ -51,18 +51,11 @@ const createsAt = (count: number): number => (options.large === true && count ==
 /** Numbers of prospects for which the worst polygons and searches are measured. */
 const WORST_SIZES = [10_000, 200_000] as const;
 
-/** Rows of each import that is compared with plain SDK calls. */
-const TURN_ROWS = 10_000;
-
 async function measureAll(table: BenchTable, postgres: Postgres | undefined): Promise<Measured> {
   if (parts.webhooks) progress("webhooks");
   const webhooks = parts.webhooks ? await measureWebhooks() : undefined;
   const index = parts.index ? await measureIndex(table, postgres) : { budgets: [], times: [], comparisons: [] };
   const { budgets, times, comparisons } = index;
-  if (parts.csv) {
-    progress("CSV beside bare calls");
-    budgets.push(...(await csvRatios(table, TURN_ROWS)));
-  }
   for (const count of parts.csv ? sizes : []) {
     progress(`${sizeOf(count)}: CSV`);
     budgets.push(...(await csvBudgets(table, count)));
