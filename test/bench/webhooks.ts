@@ -1,17 +1,11 @@
-/** Runs all webhook benches: units of a delivered event, processor time of the matching, and delivery times. */
-
+/** Runs all webhook benches: units of a delivered event, and delivery times. */
 import { metered } from "#shared/db/meter.ts";
-import * as limits from "#shared/limits.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import type { DomainEvent } from "#shared/webhooks/catalogue.ts";
-import { matchingSubscriptions, subscriptionsOf } from "#shared/webhooks/events/matching.ts";
-import { storedRegistration, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { useTestKms } from "../harness/kms.ts";
 import { drain, newPipeline, type Pipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import { type Budget, budgetsOf } from "./budget.ts";
-import { medianOf } from "./clock.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 import { type DeliveryTimes, deliveryTimes } from "./webhook-times.ts";
 
@@ -26,8 +20,8 @@ export async function measureWebhooks(): Promise<WebhookFigures> {
   process.env.WEBHOOK_URL_POLICY = "local";
   await useTestKms();
   const db = await startFaultyDynamoDb();
-  const units = await deliveryUnits(db).finally(() => db.stop());
-  return { budgets: [...units, ...(await matchingCosts())], times: await deliveryTimes() };
+  const budgets = await deliveryUnits(db).finally(() => db.stop());
+  return { budgets, times: await deliveryTimes() };
 }
 
 /** Number of delivered events. The result is the mean of their costs, because their bodies differ in length. */
@@ -66,59 +60,4 @@ async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
     line("requests to the table, beside a send, a receive and a delete of the queue", null, sums.requests),
     line("bytes of its body", null, bytes),
   ];
-}
-
-const MATCHED = 100;
-const RUNS = 9;
-/** Numbers of registrations with which the matching is measured. The last number is a company's maximum. */
-const COUNTS = [1, 100, 1_000, limits.webhooksPerCompany * limits.registrationsPerWebhook] as const;
-const AT = "2026-05-02T00:00:00.000Z";
-
-/** Returns webhooks with `count` registrations together. One registration in ten matches the event. */
-function webhooksWith(count: number): WebhookRows[] {
-  const webhooks = Array.from({ length: Math.ceil(count / limits.registrationsPerWebhook) }, (_, i): WebhookRows => {
-    const id = i + 1;
-    const times = { createdAt: AT, updatedAt: AT };
-    const secret = { sealedSecret: new Uint8Array(), secretMask: "" };
-    const named = { companyId: 1, name: `Webhook ${id}`, url: "https://example.com/", ...secret };
-    return {
-      webhook: { type: "webhook", id, ...named, status: "active", registrationCount: 0, ...times },
-      registrations: [],
-    };
-  });
-  for (let i = 0; i < count; i++) {
-    const at = webhooks[Math.floor(i / limits.registrationsPerWebhook)];
-    const filter = { "newStatus.value": ["Sold", "Interested"], "prospect.assignedTo": { id: i % 10 } };
-    const input = { event: "prospect.status_changed", filter, delayMinutes: 0, manualTriggerButtonText: null };
-    const registration = { ...input, triggerMode: "automatic" as const };
-    at?.registrations.push(storedRegistration(1, at.webhook.id, 10_000 + i, registration, AT));
-  }
-  return webhooks;
-}
-
-const event = (data: Record<string, unknown>): DomainEvent => {
-  const created = { id: "x", event: "prospect.status_changed" as const, createdAt: AT };
-  return { ...created, companyId: 1, recordId: 1, version: 1, data };
-};
-
-/**
- * Measures the processor time of finding the registrations that match an event. As in the service, the registrations are prepared once for
- * a batch of events.
- */
-async function matchingCosts(): Promise<Budget[]> {
-  const costs: Budget[] = [];
-  for (const count of COUNTS) {
-    let matched = 0;
-    const { cpuMs } = await medianOf(RUNS, () => {
-      const subscriptions = subscriptionsOf(webhooksWith(count));
-      for (let i = 0; i < MATCHED; i++) {
-        const data = { newStatus: { value: "Sold" }, prospect: { id: i, assignedTo: { id: i % 10 } } };
-        matched += matchingSubscriptions(event(data), subscriptions).length;
-      }
-    });
-    if (matched === 0) throw new Error("nothing matched");
-    const text = `matching of an event against ${count} registrations, processor time, microseconds`;
-    costs.push(budgetsOf("")(0, text, null, (1_000 * cpuMs) / MATCHED));
-  }
-  return costs;
 }
