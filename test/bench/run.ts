@@ -91,7 +91,7 @@ async function measureIndex(table: BenchTable, postgres: Postgres | undefined) {
     times.push(...(await listTimes(stage)), await deepPageTimes(stage));
     budgets.push(
       ...counted.budgets,
-      ...(await pinTimes(stage)),
+      await pinTimes(stage),
       ...(await mapTimes(stage)),
       ...(await memoryBudgets(stage, table.endpoint)),
     );

@@ -6,7 +6,7 @@ import { gzipped } from "#shared/http/gzip.ts";
 import { type ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
 import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
-import { interleaved, medianOf, nowhere, type Taken } from "./clock.ts";
+import { medianOf, nowhere, type Taken } from "./clock.ts";
 import { listNames, listQuery, pinTexts } from "./lists.ts";
 import { type Stage, searchInMemory } from "./stage.ts";
 
@@ -48,19 +48,11 @@ async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<Li
   return { name, size: sizeOf(company.count), total, cold, warm, index };
 }
 
-/** Measures the processor time of a pin, and separately the times for its text and for gzip. */
-export async function pinTimes({ context, caller, company }: Stage): Promise<Budget[]> {
-  const pinsOf = () => mapPins(context, caller, {});
-  const { texts, pins } = await pinTexts(context, caller);
-  const runs = await interleaved(WARM_RUNS, {
-    "text and gzip": async () => pipeline(Readable.from(gzipped(await pinsOf())), nowhere()),
-    text: async () => {
-      for (const _ of await pinsOf());
-    },
-    gzip: () => pipeline(Readable.from(gzipped(texts)), nowhere()),
-  });
-  const line = budgetsOf(sizeOf(company.count));
-  return [...runs].map(([name, { cpuMs }]) =>
-    line(8, `processor time of a warm pin, ${name}, microseconds (aim 1)`, null, (1_000 * cpuMs) / pins),
-  );
+/** Measures the processor time of a pin, for its text and gzip. */
+export async function pinTimes({ context, caller, company }: Stage): Promise<Budget> {
+  const { pins } = await pinTexts(context, caller);
+  const zip = async () => pipeline(Readable.from(gzipped(await mapPins(context, caller, {}))), nowhere());
+  const { cpuMs } = await medianOf(WARM_RUNS, zip);
+  const text = "processor time of a warm pin, text and gzip, microseconds (aim 1)";
+  return budgetsOf(sizeOf(company.count))(8, text, null, (1_000 * cpuMs) / pins);
 }
