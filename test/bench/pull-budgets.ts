@@ -1,6 +1,6 @@
 /**
- * Measures budget 17 of docs/benchmarks.md: the read units and rounds of `GET /api/changes`, and the write units that the change log adds
- * to a created prospect. The function is warm, but has no rows in memory.
+ * Measures budget 17 of docs/benchmarks.md: the read units and rounds of `GET /api/changes`. The function is warm, but has no rows in
+ * memory.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
@@ -96,15 +96,13 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
   const scatteredUnflushed = await pull();
   await flushed();
   for (let i = 0; i < CREATIONS; i++) await create(i);
-  const share = await chunkShare(context, company.id, CREATIONS);
+  await flushed();
   for (let i = 0; i < CREATIONS; i++) await create(i);
   await pull();
   const busy = await pull();
   await flushed();
-  const attached = await attachedPulls(context, rep, apart, flushed, (types, isFirst) => {
-    if (isFirst) cursor = undefined;
-    return pull(rep, types);
-  });
+  cursor = undefined;
+  const attached = await attachedPulls(context, rep, apart, flushed, () => pull(rep, [...ChangeType.options]));
   return [
     ...lines("request for changes that finds nothing", 1, 1, idle),
     ...lines(`request for changes that finds nothing, ${CREATIONS} unflushed rows`, 1 + CREATIONS / 8, 1, busy),
@@ -112,19 +110,15 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     ...lines(`${CHANGED} changed neighbours, after two flushes`, CHANGED + 3, 3, afterFlushes),
     ...lines(`${CHANGED} changed prospects, ${APART} ids apart, after a flush`, CHANGED + 3, 3, scattered),
     ...lines(`${CHANGED} changed prospects, ${APART} ids apart, not flushed`, CHANGED + 3, 2, scatteredUnflushed),
-    ...attached.flatMap(({ text, changes, units, rounds, usage }) =>
-      lines(`${changes} ${text}`, units * changes + 3, rounds, usage),
-    ),
+    ...attached.flatMap(({ text, units, rounds, usage }) => lines(text, units, rounds, usage)),
     line(17, `page of ${PAGE} prospects of a snapshot / a bare Query`, 1.1, snapshot.readUnits / bare.usage.readUnits),
     line(17, `page of ${PAGE} prospects of a snapshot, rounds`, 2, snapshot.rounds),
-    line(17, `change log, write units of a creation, mean of ${CREATIONS}`, 0.2, share),
   ];
 }
 
 interface AttachedPull {
   readonly text: string;
-  readonly changes: number;
-  /** Maximum read units for each change. A request may use three more units for the change log. */
+  /** Maximum read units. */
   readonly units: number;
   readonly rounds: number;
   readonly usage: Usage;
@@ -135,34 +129,37 @@ interface AttachedPull {
  * appointments have moved to another user.
  *
  * @param ids prospects that are far apart and visible to the rep
- * @param pull requests one page
+ * @param pull requests one page, the first time that of a snapshot
  */
 async function attachedPulls(
   context: ApiContext,
   caller: Caller,
   ids: readonly number[],
   flushed: () => Promise<void>,
-  pull: (types: ChangeType[], isFirst: boolean) => Promise<Usage & { items: number }>,
+  pull: () => Promise<Usage & { items: number }>,
 ): Promise<AttachedPull[]> {
-  const all = [...ChangeType.options];
   const admin: Caller = { ...caller, role: "owner" };
-  await pull(all, true);
-  for (let items = 1; items > 0; ) ({ items } = await pull(all, false));
   const found: AttachedPull[] = [];
-  const measure = async (text: string, changes: number, write: (id: number) => Promise<unknown>): Promise<void> => {
-    for (const [when, rounds] of [
-      ["not flushed", 2],
-      ["after a flush", 3],
-    ] as const) {
-      for (const id of ids) await write(id);
-      if (rounds === 3) await flushed();
-      const { items, ...usage } = await pull(all, false);
-      if (items !== changes) throw new Error(`the page has ${items} items and not ${changes}`);
-      found.push({ text: `${text}, ${when}`, changes, units: 1, rounds, usage });
-      if (rounds === 2) await flushed();
-      await pull(all, false);
-    }
+  const newest = async (): Promise<void> => {
+    while ((await pull()).items > 0);
   };
+  /** @param unitsOfOne maximum read units for each change. A request may use three more units for the change log. */
+  const measured = async (text: string, changes: number, unitsOfOne: number, rounds: number): Promise<void> => {
+    const { items, ...usage } = await pull();
+    if (items !== changes) throw new Error(`the page has ${items} items and not ${changes}`);
+    found.push({ text: `${changes} ${text}`, units: unitsOfOne * changes + 3, rounds, usage });
+  };
+  const measure = async (text: string, changes: number, write: (id: number) => Promise<unknown>): Promise<void> => {
+    for (const id of ids) await write(id);
+    await measured(`${text}, not flushed`, changes, 1, 2);
+    await flushed();
+    await newest();
+    for (const id of ids) await write(id);
+    await flushed();
+    await measured(`${text}, after a flush`, changes, 1, 3);
+    await newest();
+  };
+  await newest();
   const visit = { title: "Roof inspection", startAt: "2030-06-01T14:00:00.000Z", endAt: "2030-06-01T15:00:00.000Z" };
   await measure("new notes", ids.length, (id) => createNote(context, caller, id, { body: "Call again on Monday" }));
   await measure("new appointments and their prospects", 2 * ids.length, (id) =>
@@ -174,18 +171,10 @@ async function attachedPulls(
     if (i % APART === 0) fresh.push(id);
   }
   await flushed();
-  while ((await pull(all, false)).items > 0);
+  await newest();
   for (const id of fresh) await updateProspect(context, admin, id, { assignedToUserId: null });
-  const { items, ...usage } = await pull(all, false);
-  if (items !== fresh.length) throw new Error(`the page has ${items} items and not ${fresh.length}`);
-  found.push({
-    text: "prospects without notes that a rep loses, not flushed",
-    changes: fresh.length,
-    // A prospect's row costs half a unit. The Queries for its notes and for its appointments cost a unit each, even if they find nothing.
-    units: 2.5,
-    rounds: 2,
-    usage,
-  });
+  // A prospect's row costs half a unit. The Queries for its notes and for its appointments cost a unit each, even if they find nothing.
+  await measured("prospects without notes that a rep loses, not flushed", fresh.length, 2.5, 2);
   return found;
 }
 
@@ -195,21 +184,4 @@ async function readBlocks(table: Table, companyId: number, first: number, count:
     const span = keys.prospectSpan(companyId, from, first + count - 1);
     for await (const _ of table.query({ ...span, consistency: "eventual" }));
   }
-}
-
-/**
- * Flushes the entries. Returns the write units of an entry in the change log. Each transaction of the flush writes a chunk of the change
- * log together with the head. A flush without a change log would need one unit for the head, which is not counted.
- */
-async function chunkShare(context: ApiContext, companyId: number, entries: number): Promise<number> {
-  let units = 0;
-  const table: Table = {
-    ...context.table,
-    transact: async (writes) => {
-      const { usage } = await metered(() => context.table.transact(writes));
-      units += usage.writeUnits - 1;
-    },
-  };
-  await flush({ ...context, table }, companyId, all);
-  return units / entries;
 }
