@@ -14,7 +14,6 @@ const OPERATIONS = 50;
 const WRITE_UNITS = 2.1;
 
 interface Kind {
-  readonly text: string;
   readonly type: string;
   readonly fields: object;
   /** True if the operation names its prospect by `clientRecordId` instead of the id. */
@@ -22,64 +21,33 @@ interface Kind {
   readonly single: (id: number) => Promise<unknown>;
 }
 
-function kindsOf(context: ApiContext, caller: Caller, currentStatusId: number): Kind[] {
-  const [title, startAt, body] = ["Inspection", "2040-01-01T10:00:00.000Z", "Wants a quote."];
-  const status = { currentStatusId };
-  const create = (fields: object) => () =>
-    api.createProspect(context, caller, { ...fields, clientRecordId: randomUUID() });
-  return [
-    {
-      text: "create with status",
-      type: "prospect.create",
-      fields: { name: "A", ...status },
-      single: create({ name: "A", ...status }),
-    },
-    { text: "create", type: "prospect.create", fields: { name: "A" }, single: create({ name: "A" }) },
-    {
-      text: "change of the status",
-      type: "prospect.update",
-      fields: status,
-      single: (id) => api.updateProspect(context, caller, id, status),
-    },
-    {
-      text: "change of the status, by clientRecordId",
-      type: "prospect.update",
-      fields: status,
-      byClientRecord: true,
-      single: (id) => api.updateProspect(context, caller, id, status),
-    },
-    {
-      text: "tags",
-      type: "prospect.tags",
-      fields: { tagIds: [] },
-      single: (id) => api.setTags(context, caller, id, { tagIds: [] }),
-    },
-    {
-      text: "note",
-      type: "note.create",
-      fields: { body },
-      single: (id) => api.createNote(context, caller, id, { body }),
-    },
-    {
-      text: "appointment",
-      type: "appointment.create",
-      fields: { title, startAt },
-      single: (id) => api.createAppointment(context, caller, id, { title, startAt }),
-    },
-    {
-      text: "deletion",
-      type: "prospect.delete",
-      fields: {},
-      single: (id) => api.deleteProspect(context, caller, id),
-    },
-  ];
+function kindsOf(context: ApiContext, caller: Caller, currentStatusId: number): Readonly<Record<string, Kind>> {
+  const [name, status, note] = [{ name: "A" }, { currentStatusId }, { body: "Wants a quote." }];
+  const visit = { title: "Inspection", startAt: "2040-01-01T10:00:00.000Z" };
+  const creation = (fields: object): Kind => ({
+    type: "prospect.create",
+    fields,
+    single: () => api.createProspect(context, caller, { ...fields, clientRecordId: randomUUID() }),
+  });
+  const ofProspect = (type: string, fields: object, single: Kind["single"]): Kind => ({ type, fields, single });
+  const update = ofProspect("prospect.update", status, (id) => api.updateProspect(context, caller, id, status));
+  return {
+    "create with status": creation({ ...name, ...status }),
+    create: creation(name),
+    "change of the status": update,
+    "change of the status, by clientRecordId": { ...update, byClientRecord: true },
+    tags: ofProspect("prospect.tags", { tagIds: [] }, (id) => api.setTags(context, caller, id, { tagIds: [] })),
+    note: ofProspect("note.create", note, (id) => api.createNote(context, caller, id, note)),
+    appointment: ofProspect("appointment.create", visit, (id) => api.createAppointment(context, caller, id, visit)),
+    deletion: ofProspect("prospect.delete", {}, (id) => api.deleteProspect(context, caller, id)),
+  };
 }
 
 export async function pushBudgets({ context, caller, company }: Stage): Promise<Budget[]> {
   const budgets: Budget[] = [];
   const line = budgetsOf(sizeOf(company.count));
-  for (const kind of kindsOf(context, caller, company.statuses[1]?.id ?? 0)) {
-    const { text, type, fields, byClientRecord, single } = kind;
+  const kinds = kindsOf(context, caller, company.statuses[1]?.id ?? 0);
+  for (const [text, { type, fields, byClientRecord, single }] of Object.entries(kinds)) {
     const made: { id: number; clientRecordId: string }[] = [];
     for (let i = 0; i < 2 * OPERATIONS; i++) {
       const clientRecordId = randomUUID();
