@@ -7,7 +7,7 @@ import { buffer } from "node:stream/consumers";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import { callerOfKey } from "#shared/auth/key-caller.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
+import { readManifest } from "#shared/company-index/manifest.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
@@ -24,7 +24,6 @@ import { forgetRows } from "../harness/forget-rows.ts";
 import { createAccount, createKey } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
-import { median } from "./clock.ts";
 import { type ListName, listNames, listQuery, pinTexts } from "./lists.ts";
 import { bboxOf, cities, outskirtsOf } from "./places.ts";
 import type { Stage } from "./stage.ts";
@@ -124,10 +123,10 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const { company, context } = stage;
   const { head } = await readUnflushed(context.table, company.id);
   const { parts } = await readManifest(context.table, company.id, head.manifest);
-  const all = parts.flatMap((part) => part.segments);
+  const segments = parts.flatMap((part) => part.segments).length;
   const read = async (bboxes: readonly string[]): Promise<BboxRead[]> => {
     const reads: BboxRead[] = [];
-    for (const bbox of bboxes) reads.push(await readBbox(stage, bbox, all));
+    for (const bbox of bboxes) reads.push(await readBbox(stage, bbox, segments));
     return reads;
   };
   const middles = await read(cities.map(bboxOf));
@@ -135,7 +134,6 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const both = [...middles, ...outskirts];
   const largestPart = Math.max(...both.map(({ part }) => part));
   const dearest = (reads: readonly BboxRead[]): number => Math.max(...reads.map(({ looked }) => looked));
-  const loaded = median(both.map((one) => one.loaded));
   const line = budgetsOf(sizeOf(company.count));
   const name = "map window of 0.2 degrees";
   const compared = "rows compared / returned, maximum";
@@ -145,7 +143,6 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
     line(5, `${name}, cold, maximum of 32, % of segments read`, most, largestPart),
     line(5, `${name}, centers of ${cities.length} cities, ${compared}`, 1.4, dearest(middles)),
     line(5, `${name}, outskirts of ${cities.length} cities, ${compared}`, 1.4, dearest(outskirts)),
-    line(5, `${name}, cold, rows of the segments read / returned, median of 32`, null, loaded),
   ];
 }
 
@@ -154,11 +151,9 @@ interface BboxRead {
   readonly part: number;
   /** Rows of the index that the list compares with the box, for each returned prospect. */
   readonly looked: number;
-  /** Rows of the loaded segments, for each returned prospect. */
-  readonly loaded: number;
 }
 
-async function readBbox(stage: Stage, bbox: string, all: readonly SegmentEntry[]): Promise<BboxRead> {
+async function readBbox(stage: Stage, bbox: string, segments: number): Promise<BboxRead> {
   const { company, caller, cold, clock } = stage;
   const { table } = cold();
   const asked: Key[] = [];
@@ -174,8 +169,7 @@ async function readBbox(stage: Stage, bbox: string, all: readonly SegmentEntry[]
   // A segment consists of several rows. Every read of a segment includes its row `main#0`.
   const mains = asked.filter(({ sk }) => sk === "main#0");
   const loaded = new Set(mains.map(({ pk }) => pk.slice(pk.lastIndexOf("#") + 1)));
-  const rows = all.reduce((sum, segment) => sum + (loaded.has(segment.id) ? segment.rows : 0), 0);
-  return { part: (100 * loaded.size) / all.length, looked: looked / total, loaded: rows / total };
+  return { part: (100 * loaded.size) / segments, looked: looked / total };
 }
 
 /** Measures budget 8: the bytes that a phone downloads for one pin. */
@@ -185,23 +179,17 @@ export async function pinBudgets({ company, caller, context }: Stage): Promise<B
   return [budgetsOf(sizeOf(company.count))(8, "bytes of a pin, gzipped", 16, zipped.length / pins)];
 }
 
-export async function detailBudgets({ company, caller, context }: Stage, id: number): Promise<Budget[]> {
-  const { usage } = await metered(() => readProspect(context, caller, id));
-  return [budgetsOf(sizeOf(company.count))(3, "get, rounds", 1, usage.rounds)];
-}
-
 /**
- * Measures the rounds (budget 3) of the first request of a cold function, and separately those of the authorizer, which is another
- * function.
+ * Measures the rounds (budget 3) of a detail, of the first request of a cold function, and separately those of the authorizer, which is
+ * another function.
  */
-export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget[]> {
+export async function roundsBudgets(stage: Stage, id: number): Promise<Budget[]> {
   const { company, caller, sub } = stage;
-  const rounds = async (work: (context: ApiContext) => Promise<unknown>): Promise<number> => {
-    const context = stage.cold();
-    return (await metered(() => work(context))).usage.rounds;
-  };
+  const rounds = async (work: (context: ApiContext) => Promise<unknown>, context = stage.cold()): Promise<number> =>
+    (await metered(() => work(context))).usage.rounds;
   const line = budgetsOf(sizeOf(company.count));
   return [
+    line(3, "get, rounds", 1, await rounds((context) => readProspect(context, caller, id), stage.context)),
     line(3, "the authorizer's look-up, rounds", 1, await rounds((context) => lookUpCaller(context, sub))),
     line(3, "cold pins, rounds", 2, await rounds((context) => mapPins(context, caller, {}))),
     line(3, "cold get, rounds", 1, await rounds((context) => readProspect(context, caller, id))),

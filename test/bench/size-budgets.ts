@@ -10,11 +10,10 @@ import { pushBudgets } from "./push-budgets.ts";
 import {
   bboxBudgets,
   coldBudgets,
-  coldStartBudgets,
-  detailBudgets,
   fillLists,
   growthBudgets,
   pinBudgets,
+  roundsBudgets,
   type WarmUsage,
   warmBudgets,
   warmUsage,
@@ -47,8 +46,7 @@ export async function countReads(stage: Stage, smaller?: Counted, notes = NOTES)
     ...(await coldBudgets(stage)),
     ...(await bboxBudgets(stage)),
     ...(await pinBudgets(stage)),
-    ...(await detailBudgets(stage, firstId + count - 1)),
-    ...(await coldStartBudgets(stage, firstId + count - 1)),
+    ...(await roundsBudgets(stage, firstId + count - 1)),
     // The map comes after the reads above, because its territory adds an index entry, which would make them more expensive.
     ...(await mapUnits(stage)),
     // The costs of notes, past statuses and appointments do not depend on the number of prospects, so only the first company measures them.
