@@ -14,6 +14,7 @@ import { openSecrets } from "#shared/secrets/key-service.ts";
 import { provideSecrets } from "#shared/secrets/secrets.ts";
 import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { LOCAL, tableAt } from "../harness/faulty-dynamodb.ts";
+import { outputsOf } from "../harness/local-outputs.ts";
 import { createWebhook } from "../harness/verbs.ts";
 import { createdProspect } from "../webhooks/delivery-pipeline.ts";
 import { startService } from "./started-service.ts";
@@ -89,18 +90,11 @@ async function startReceiver() {
 }
 type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
-const Outputs = z.object({
-  TableName: z.string(),
-  DynamoDbEndpoint: z.string(),
-  SecretsKeyArn: z.string(),
-  KmsEndpoint: z.string(),
-});
-
 /** Causes the events with these ids, by commits to the table or by plain posts. Returns the start time of each event. */
 type Act = (ids: readonly number[]) => Promise<readonly number[]>;
 
 async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act; post: Act }> {
-  const outputs = Outputs.parse(await (await fetch(`${url}/local/outputs`)).json());
+  const outputs = await outputsOf(url);
   const { TableName, DynamoDbEndpoint, SecretsKeyArn, KmsEndpoint: endpoint } = outputs;
   provideSecrets((table) => openSecrets(table, () => openKms(SecretsKeyArn, { endpoint, ...LOCAL })));
   const context = contextOn(tableAt(DynamoDbEndpoint, TableName));

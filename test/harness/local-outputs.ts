@@ -6,6 +6,8 @@ const Outputs = z.looseObject({
   BucketName: z.string(),
   DynamoDbEndpoint: z.string(),
   S3Endpoint: z.string(),
+  SecretsKeyArn: z.string(),
+  KmsEndpoint: z.string(),
   SqsEndpoint: z.string(),
   ParkedRecordsUrl: z.string(),
   DeliveriesDeadLettersUrl: z.string(),
