@@ -6,12 +6,6 @@ import { nowhere, taken } from "../clock.ts";
 
 const Job = z.object({ bundle: z.string(), events: z.array(z.unknown()), warmUp: z.int(), calls: z.int() });
 
-export interface HandlerTimes {
-  /** The time in which the bundle is loaded and answers its first call, minus the time of a warm call. */
-  readonly startCpuMs: number;
-  readonly warmCpuMs: number;
-}
-
 type Handler = (event: unknown, ...rest: unknown[]) => Promise<unknown>;
 
 /** Lambda's runtime sends the answer, so the time of sending does not belong to the function. This replacement discards the answer. */
@@ -39,7 +33,7 @@ const assertSuccess = (answer: unknown): void => {
   if (!Answer.safeParse(answer ?? {}).success) throw new Error(`the function answered ${JSON.stringify(answer)}`);
 };
 
-async function run({ bundle, events, warmUp, calls }: z.infer<typeof Job>): Promise<HandlerTimes> {
+async function run({ bundle, events, warmUp, calls }: z.infer<typeof Job>) {
   Object.assign(globalThis, { awslambda });
   const context = { ...lambdaContext, getRemainingTimeInMillis: () => 600_000 };
   let next = 0;
@@ -50,6 +44,7 @@ async function run({ bundle, events, warmUp, calls }: z.infer<typeof Job>): Prom
   const first = await taken(() => call(1));
   await call(warmUp);
   const warmCpuMs = (await taken(() => call(calls))).cpuMs / calls;
+  // A new process loads the bundle and answers its first call. The time of a warm call does not belong to its start.
   return { startCpuMs: first.cpuMs - warmCpuMs, warmCpuMs };
 }
 

@@ -11,7 +11,6 @@ import { lastNames } from "../../../infra/local/demo/people.ts";
 import { type LocalService, startLocal } from "../../../infra/local/service.ts";
 import { proxyEvent } from "../../harness/proxy-event.ts";
 import { inOwnProcess } from "../own-process.ts";
-import type { HandlerTimes } from "./handler-process.ts";
 import { indexCosts } from "./index-costs.ts";
 import { functionOf, Measured, type Operation, operations } from "./measured.ts";
 import { monthlyResources } from "./monthly-resources.ts";
@@ -163,7 +162,8 @@ function meanOf(all: readonly Wire[]): Wire {
   };
 }
 
-const Times = z.object({ startCpuMs: z.number(), warmCpuMs: z.number() });
+const HandlerTimes = z.object({ startCpuMs: z.number(), warmCpuMs: z.number() });
+type HandlerTimes = z.infer<typeof HandlerTimes>;
 const HANDLER_WARM_UP = 60;
 const HANDLER_CALLS = 60;
 /** New processes for each operation. The minimum of their times counts, because other load can only make a process slower. */
@@ -183,7 +183,7 @@ async function handlerTimes(bundles: string, { outputs }: LocalService, company:
     const job = { bundle: file, events, warmUp: HANDLER_WARM_UP, calls: HANDLER_CALLS };
     const runs: HandlerTimes[] = [];
     for (let run = 0; run < PROCESSES; run++) {
-      runs.push(Times.parse(await inOwnProcess("cost/handler-process.ts", job, { env })));
+      runs.push(HandlerTimes.parse(await inOwnProcess("cost/handler-process.ts", job, { env })));
     }
     const least = (of: keyof HandlerTimes): number => Math.min(...runs.map((run) => run[of]));
     times.set(name, { startCpuMs: least("startCpuMs"), warmCpuMs: least("warmCpuMs") });
