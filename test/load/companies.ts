@@ -1,5 +1,4 @@
 /** Prepares the companies of a load test: their users, webhooks and first prospects. */
-
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
@@ -131,11 +130,7 @@ async function prepareOne(base: string, { admin, reps }: Members, receiverUrl: s
   const statuses = Statuses.parse(await patientCall(base, rep, "GET", "/api/statuses"));
   const statusIds = statuses.filter(({ isActive }) => isActive).map((status) => status.id);
   const { items } = Listed.parse(await patientCall(base, rep, "GET", "/api/prospects?pageSize=200"));
-  const prospects = items.map((item) => ({
-    id: item.id,
-    statusId: item.currentStatus?.id ?? 0,
-    isChanging: false,
-  }));
+  const prospects = items.map(({ id, currentStatus }) => ({ id, statusId: currentStatus?.id ?? 0, isChanging: false }));
   const [statusId = 0] = statusIds;
   while (prospects.length < FIRST_PROSPECTS) {
     const created = await patientCall(base, rep, "POST", "/api/prospects", newProspect(prospects.length, statusId));

@@ -127,10 +127,7 @@ const territories = holds({
 const feature = (name: string) => ({
   type: "Feature" as const,
   properties: { name },
-  geometry: {
-    type: "Polygon",
-    coordinates: [[...square(1), [1, 1]]],
-  },
+  geometry: { type: "Polygon", coordinates: [[...square(1), [1, 1]]] },
 });
 
 const quiet = { tries: 0, ms: 0 };

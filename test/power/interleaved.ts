@@ -3,7 +3,6 @@
  * table must have the rows that it has after the two calls one after the other, in either order. If one of the calls was refused with a
  * conflict, the table must have the rows of the other call alone.
  */
-
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import * as z from "zod/mini";
 import { type AppContext, contextOn } from "#shared/context.ts";

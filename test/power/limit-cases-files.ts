@@ -72,9 +72,7 @@ export const files = {
       return succeeds(() => importFile({ ...context, objects }, caller, file, { dryRun: true }));
     },
   },
-  importUpdates: {
-    most: (count) => matchesIn(1, count, count),
-  },
+  importUpdates: { most: (count) => matchesIn(1, count, count) },
   importBytes: {
     // The query is invalid, so a file that is not too large gets 400, and a larger file gets 413.
     most: async (bytes) => {
@@ -108,9 +106,7 @@ export const files = {
       expect([whole.length, whole.includes("city"), cut]).toEqual([length, true, expect.stringMatching(/and 1 more$/)]);
     },
   },
-  columnSamples: {
-    is: async (count) => expect(await samplesOf("a\n".repeat(count + 1))).toHaveLength(count),
-  },
+  columnSamples: { is: async (count) => expect(await samplesOf("a\n".repeat(count + 1))).toHaveLength(count) },
   columnSample: {
     is: async (length) => expect(await samplesOf("a".repeat(length + 1))).toEqual(["a".repeat(length)]),
   },

@@ -1,5 +1,4 @@
 /** Lists how each constant of limits.ts is tested at its value and one beyond. limits-elsewhere.ts names those that other folders test. */
-
 import { expect } from "vitest";
 import { bearerToken } from "#shared/auth/token.ts";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";

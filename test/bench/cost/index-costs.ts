@@ -1,5 +1,4 @@
 /** Measures the costs of loading the index of a company with 100 000 prospects. */
-
 import { companyIndex } from "#shared/company-index/read/company-index.ts";
 import { contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
