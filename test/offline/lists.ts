@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000;
 
 const byId = <T extends { readonly id: number }>(items: readonly T[]): T[] => items.toSorted((a, b) => a.id - b.id);
 
-async function prospectsOf(client: Lists): Promise<Prospect[]> {
+async function prospectsOf(client: Client): Promise<Prospect[]> {
   const all: Prospect[] = [];
   for (let page = 1; ; page++) {
     const { items } = dataOf(await client.GET("/api/prospects", { params: { query: { page, pageSize: PAGE_SIZE } } }));
@@ -18,13 +18,8 @@ async function prospectsOf(client: Lists): Promise<Prospect[]> {
   }
 }
 
-type Lists = Pick<Client, "GET">;
-
-/**
- * Returns all lists of the user, with the appointments of 180 days before and after. `withNotes` selects the prospects whose notes are
- * read, because the notes of each prospect need a request.
- */
-export async function listsOf(client: Lists, withNotes = (prospects: readonly Prospect[]) => prospects) {
+/** Returns all lists of the user, with the appointments of 180 days before and after. */
+export async function listsOf(client: Client) {
   const [from, to] = [-180, 180].map((days) => new Date(Date.now() + days * DAY_MS).toISOString());
   const query = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
   const [prospects, appointments, territories, statuses, tags, users] = await Promise.all([
@@ -36,7 +31,7 @@ export async function listsOf(client: Lists, withNotes = (prospects: readonly Pr
     client.GET("/api/users").then(dataOf),
   ]);
   const notes = await Promise.all(
-    withNotes(prospects).map(async ({ id }) => dataOf(await client.GET("/api/prospects/{id}/notes", at(id)))),
+    prospects.map(async ({ id }) => dataOf(await client.GET("/api/prospects/{id}/notes", at(id)))),
   );
   return {
     prospects,

@@ -25,8 +25,6 @@ export interface PhoneOptions {
   readonly pageLimit?: number;
   readonly maxAttempts?: number;
   readonly release?: string;
-  /** Returns what happens to the next request. By default the network works. */
-  readonly network?: () => Fault;
 }
 
 export class Phone {
@@ -36,7 +34,7 @@ export class Phone {
   readonly waits: number[] = [];
   /** What the app has done, as lines of a Mermaid sequence diagram. */
   readonly trace: string[] = [];
-  /** The faults of the next requests. After the last one, `network` decides. */
+  /** The faults of the next requests. After the last one, the network works. */
   faults: Fault[] = [];
   readonly #options: PhoneOptions;
   #callsLeft = Number.POSITIVE_INFINITY;
@@ -54,7 +52,7 @@ export class Phone {
     this.#callsSince = 0;
     const call = <T>(work: () => Promise<T>): Promise<T> => this.#call(work);
     const { store } = this;
-    const { baseUrl, accessToken, fetch = globalThis.fetch, network: _, ...options } = this.#options;
+    const { baseUrl, accessToken, fetch = globalThis.fetch, ...options } = this.#options;
     return offlineClient({
       maxAttempts: 4,
       ...options,
@@ -109,7 +107,7 @@ export class Phone {
   }
 
   async #send(request: Request, fetch: (request: Request) => Promise<Response>): Promise<Response> {
-    const fault = this.faults.shift() ?? this.#options.network?.() ?? "none";
+    const fault = this.faults.shift() ?? "none";
     const sent = `${request.method} ${new URL(request.url).pathname}`;
     this.trace.push(fault === "lost request" ? `app-xservice: ${sent}` : `app->>service: ${sent}`);
     if (fault === "lost request") throw new TypeError("no connection");
