@@ -3,7 +3,6 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { at, send } from "../harness/client.ts";
 import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
-import { spreadsheetFiles } from "../harness/spreadsheet-files.ts";
 import { newTeam } from "../harness/team.ts";
 import { type File, postFile, uploadFile } from "./files-over-http.ts";
 
@@ -21,6 +20,51 @@ type Result = z.infer<typeof Result>;
 const post = (file: File, query = "") => postFile(as.owner, file, query);
 const inRequest = async (file: File): Promise<Result> => bodyOf(await post(file), 200, Result);
 const byUpload = (file: File, body: { dryRun?: boolean } = {}) => uploadFile(as.owner, file, body);
+
+/** How a spreadsheet program saves a file: by default in UTF-8 without a mark, with "\r\n" at the end of each line. */
+interface Spreadsheet {
+  /** The name of the program and of its menu command that saves such a file. */
+  readonly saved: string;
+  readonly delimiter: "," | ";" | "\t";
+  readonly encoding?: "utf-16le" | "windows-1252";
+  readonly first?: string;
+  readonly lineEnd?: "\n";
+  readonly leavesLastLineOpen?: boolean;
+  readonly quotesTexts?: boolean;
+  readonly hasDecimalComma?: boolean;
+}
+
+const [MARK, WINDOWS] = ["\uFEFF", "windows-1252"] as const;
+const german = { delimiter: ";", hasDecimalComma: true } as const;
+const libreOffice = { delimiter: ",", lineEnd: "\n" } as const;
+const spreadsheets: readonly Spreadsheet[] = [
+  { saved: "Excel in English: Save As, CSV (Comma delimited)", delimiter: ",", encoding: WINDOWS },
+  { saved: "Excel in German: Speichern unter, CSV (Trennzeichen-getrennt)", ...german, encoding: WINDOWS },
+  { saved: "Excel in English: Save As, CSV UTF-8", delimiter: ",", first: MARK },
+  { saved: "Excel in German: Speichern unter, CSV UTF-8", ...german, first: MARK },
+  { saved: "Excel: Save As, Unicode Text", delimiter: "\t", encoding: "utf-16le", first: MARK },
+  { saved: "a first line sep=; that makes Excel open the file in columns", delimiter: ";", first: "sep=;\r\n" },
+  { saved: "LibreOffice on Linux: Save As, Text CSV, with its default settings", ...libreOffice },
+  { saved: "LibreOffice on Linux: Save As, Text CSV, with quoted text cells", ...libreOffice, quotesTexts: true },
+  { saved: "Google Sheets: Download, Comma-separated values", delimiter: ",", leavesLastLineOpen: true },
+];
+
+/** The bytes in Windows-1252 of the test's characters that are not in Latin-1. */
+const inWindows1252: Partial<Record<string, string>> = { "€": "\x80", "’": "\x92", "–": "\x96" };
+
+function bytesOf(style: Spreadsheet, rows: readonly (readonly (string | number)[])[]): Uint8Array<ArrayBuffer> {
+  const { delimiter, encoding, first = "", lineEnd = "\r\n" } = style;
+  const cellOf = (cell: string | number): string => {
+    if (typeof cell === "number") return String(cell).replace(".", style.hasDecimalComma === true ? "," : ".");
+    const needsQuotes = cell.includes(delimiter) || /["\r\n]/.test(cell) || (style.quotesTexts === true && cell !== "");
+    return needsQuotes ? `"${cell.replaceAll('"', '""')}"` : cell;
+  };
+  const lines = rows.map((cells) => cells.map(cellOf).join(delimiter)).join(lineEnd);
+  const text = first + lines + (style.leavesLastLineOpen === true ? "" : lineEnd);
+  if (encoding !== WINDOWS) return Uint8Array.from(Buffer.from(text, encoding === undefined ? "utf8" : "utf16le"));
+  const letters = text.replaceAll(/[€’–]/g, (letter) => inWindows1252[letter] ?? "?");
+  return Uint8Array.from(Buffer.from(letters, "latin1"));
+}
 
 const header = ["Name", "Phone", "lat", "lng", "address1", "city", "state", "zip", "notes", "Favourite colour"];
 const note = 'first "line"\nsecond; with, everything';
@@ -40,7 +84,7 @@ const rowsOf = (name: string) => [
   ],
 ];
 
-async function expectImported(name: string, result: Result, encoding: string): Promise<void> {
+async function expectImported(name: string, result: Result, encoding = "utf-8"): Promise<void> {
   const summary = { imported: 1, skipped: 0, encoding, ignoredColumns: ["Favourite colour"], errors: [] };
   expect(result).toMatchObject(summary);
   const { items } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
@@ -51,16 +95,16 @@ async function expectImported(name: string, result: Result, encoding: string): P
   expect(detail.notes).toMatchObject([{ body: note }]);
 }
 
-test.each(spreadsheetFiles)("$saved: imported within the request", async ({ bytes, encoding }) => {
+test.each(spreadsheets)("$saved: imported within the request", async (style) => {
   const name = uniqueName();
-  await expectImported(name, await inRequest(bytes(rowsOf(name))), encoding);
+  await expectImported(name, await inRequest(bytesOf(style, rowsOf(name))), style.encoding);
 });
 
 // The code that reads a file is the same for both imports, but an upload arrives in pieces, which may divide a character of UTF-16.
-const inUtf16 = spreadsheetFiles.filter(({ encoding }) => encoding === "utf-16le");
-test.each(inUtf16)("$saved: imported by upload", async ({ bytes, encoding }) => {
+const inUtf16 = spreadsheets.filter(({ encoding }) => encoding === "utf-16le");
+test.each(inUtf16)("$saved: imported by upload", async (style) => {
   const name = uniqueName();
-  await expectImported(name, await byUpload(bytes(rowsOf(name))), encoding);
+  await expectImported(name, await byUpload(bytesOf(style, rowsOf(name))), style.encoding);
 });
 
 test("rows of the template without their last empty cells are imported, and rows of separators alone are blank", async () => {
