@@ -1,13 +1,14 @@
-/** Tests bulk jobs over HTTP: creation, progress, counts and undo. */
+/** Tests bulk jobs over HTTP: creation, progress, counts and undo, and requests that arrive while a job runs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { at, baseUrl, tokenOf } from "../harness/client.ts";
+import { at } from "../harness/client.ts";
 import { holdQueue } from "../harness/held-queue.ts";
 import { dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { endedJob } from "./files-over-http.ts";
 
 const as = await newTeam();
+const DAY_MS = 86_400_000;
 
 const made = async (count: number, more: object = {}) => {
   const ids: number[] = [];
@@ -36,11 +37,6 @@ test("a bulk job assigns prospects, and its undo gives them back", async () => {
   for (const id of ids) expect(dataOf(await as.owner.GET("/api/prospects/{id}", at(id))).assignedTo).toBe(null);
   problemOf(await as.owner.POST("/api/jobs/{id}/undo", { ...at(job.id), body: {} }), 409, "conflict");
 });
-
-const text = async (path: string): Promise<string> => {
-  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
-  return (await fetch(`${baseUrl()}${path}`, { headers })).text();
-};
 
 const bulk = (body: object) =>
   as.owner.POST("/api/prospects/bulk", { body: { action: { set: { currentStatusId: null } }, ...body } });
@@ -141,11 +137,36 @@ test("jobs are paused, resumed and cancelled; the results name each record, also
     cursor = page.nextCursor;
   }
   expect(seen).toBe(skipped);
-  const lines = await text(`/api/jobs/${long}/results.ndjson`);
-  expect(lines.trimEnd().split("\n")).toHaveLength(10_000);
-  const csv = await text(`/api/jobs/${long}/results.csv?outcome=unprocessed`);
-  expect(csv.trimEnd().split("\r\n")).toHaveLength(unprocessed + 1);
+  const lines = await as.owner.send("GET", `/api/jobs/${long}/results.ndjson`);
+  expect(lines.text.trimEnd().split("\n")).toHaveLength(10_000);
+  const csv = await as.owner.send("GET", `/api/jobs/${long}/results.csv?outcome=unprocessed`);
+  expect(csv.text.trimEnd().split("\r\n")).toHaveLength(unprocessed + 1);
   const { items } = dataOf(await as.owner.GET("/api/jobs", { params: { query: { limit: 2 } } }));
   expect(items).toHaveLength(2);
   problemOf(await as.rep.GET("/api/jobs/{id}", at(long)), 403, "permission_denied");
+});
+
+test("a bulk job moves the upcoming appointments of a prospect to its new assignee, and deletes them with the prospect", async () => {
+  const ids = await made(1);
+  const startAt = new Date(Date.now() + DAY_MS).toISOString();
+  const visit = { ...at(ids[0] ?? 0), body: { title: "Visit", startAt } };
+  dataOf(await as.owner.POST("/api/prospects/{id}/appointments", visit), 201);
+  const { user } = dataOf(await as.rep.GET("/api/me"));
+  const query = { from: startAt, to: new Date(Date.now() + 2 * DAY_MS).toISOString() };
+  const upcoming = async () => dataOf(await as.rep.GET("/api/appointments", { params: { query } })).length;
+  expect(await upcoming()).toBe(0);
+  const assigned = { ids, action: { set: { assignedToUserId: user.id } } };
+  expect(await ended(await begun(assigned))).toMatchObject({ state: "completed", changed: 1 });
+  expect(await upcoming()).toBe(1);
+  expect(await ended(await begun({ ids, action: { delete: true } }))).toMatchObject({ state: "completed", changed: 1 });
+  expect(await upcoming()).toBe(0);
+});
+
+test("while a job runs, users can be changed and disabled", async () => {
+  const held = await holdQueue(as.owner);
+  const { user } = dataOf(await as.importer.GET("/api/me"));
+  const changed = dataOf(await as.owner.PATCH("/api/users/{id}", { ...at(user.id), body: { permissions: [] } }));
+  expect(changed).toMatchObject({ permissions: [] });
+  expect(dataOf(await as.owner.DELETE("/api/users/{id}", at(user.id)))).toEqual({ id: user.id });
+  await held.release();
 });

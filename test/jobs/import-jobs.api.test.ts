@@ -26,13 +26,13 @@ const ended = ({ id }: { id: number }) => endedImport(as.owner, id);
 const search = async (text: string) =>
   dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: text, pageSize: 500 } } }));
 
-test("an uploaded file becomes prospects; a report lists all errors if there are more than a hundred", async () => {
-  const name = uniqueName();
-  const rows = Array.from({ length: 130 }, (_, i) => (i < 5 ? `${name} ${i},39.5,-105` : `${name} ${i},x,`));
+test("an uploaded file becomes prospects with new tags; a report lists all errors if there are more than a hundred", async () => {
+  const [name, tag] = [uniqueName(), uniqueName()];
+  const rows = Array.from({ length: 130 }, (_, i) => `${name} ${i},${i < 5 ? `39.5,-105,${tag}` : "x,,"}`);
   const job = await newJob({ mapping: { "FULL name ": "name" } });
   expect(job).toMatchObject({ state: "awaiting_upload", dryRun: false, processed: 0, errors: [], errorReport: null });
   expect(job).toMatchObject({ encoding: null, ignoredColumns: [] });
-  expect(await sent(job, `Full name,lat,lng\n${rows.join("\n")}\n`)).toBe(200);
+  expect(await sent(job, `Full name,lat,lng,tags\n${rows.join("\n")}\n`)).toBe(200);
   const summary = await ended(job);
   expect(summary).toMatchObject({
     state: "completed",
@@ -45,7 +45,8 @@ test("an uploaded file becomes prospects; a report lists all errors if there are
   expect(summary.errors).toHaveLength(100);
   const report = await (await fetch(present(summary.errorReport ?? undefined).url)).text();
   expect(report.trimEnd().split("\r\n")).toHaveLength(126);
-  expect((await search(name)).items.map((item) => item.name)).toEqual([0, 1, 2, 3, 4].map((i) => `${name} ${i}`));
+  const shown = (await search(name)).items.map((item) => [item.name, item.tags.map((one) => one.tag.value)]);
+  expect(shown).toEqual([0, 1, 2, 3, 4].map((i) => [`${name} ${i}`, [tag]]));
   const listed = dataOf(await as.owner.GET("/api/prospects/imports", { params: { query: { limit: 1 } } }));
   expect(listed.items).toMatchObject([{ id: job.id, state: "completed" }]);
   problemOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)), 409, "conflict");
@@ -128,8 +129,7 @@ test("a file that is uploaded after a cancel is not imported", async () => {
 });
 
 test("a completed job emits one event, and a dry run none", async () => {
-  const registrations = ["prospect.import_completed", "prospect.created"].map((event) => ({ event }));
-  const { receiver, webhook } = await subscribe(as.owner, registrations);
+  const { receiver, webhook } = await subscribe(as.owner, ["prospect.import_completed", "prospect.created"]);
   const file = "name,lat,lng\nA,1,2\nB,,\n";
   const jobs: Job[] = [];
   for (const dryRun of [true, false, true]) {
