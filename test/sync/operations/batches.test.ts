@@ -1,4 +1,7 @@
-/** Tests the receipts of operations that create or delete a prospect: their cost, and that each opId belongs to one applied operation. */
+/**
+ * Tests the receipts of operations that create or delete a prospect: their cost, and that each opId belongs to one applied operation. In a
+ * batch, an invalid or late operation gets a result of its own, and blocks only the later operations on the same record.
+ */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -11,7 +14,7 @@ import { shownVersion } from "#shared/prospects/record-version.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { applyBatch } from "#shared/sync/operations/batch.ts";
-import type { SentOperation } from "#shared/sync/operations/schema.ts";
+import { OperationResults, type SentOperation } from "#shared/sync/operations/schema.ts";
 import { faultyDynamoDb } from "../../harness/fault-test.ts";
 import { type Fault, pass } from "../../harness/faulty-dynamodb.ts";
 import { createProspect, deleteProspect, updateProspect } from "../../harness/verbs.ts";
@@ -21,21 +24,23 @@ import { create, operation } from "./push.ts";
 const db = faultyDynamoDb();
 
 async function stage() {
-  const { context, owner } = await newTimedStage(db, (clock) => contextOn(db.sdk, clock));
-  const send = async (...operations: readonly SentOperation[]) => {
+  const { context, owner, reps, time } = await newTimedStage(db, (clock) => contextOn(db.sdk, clock));
+  const sendAs = async (caller: Caller, ...operations: readonly SentOperation[]) => {
     const batch = { deviceId: "tablet", operations: [...operations] };
-    return (await applyBatch({ context, caller: owner, requestId: "r" }, batch)).results;
+    return OperationResults.parse(await applyBatch({ context, caller, requestId: "r" }, batch)).results;
   };
+  const send = (...operations: readonly SentOperation[]) => sendAs(owner, ...operations);
+  const outcomes = async (...operations: readonly SentOperation[]) =>
+    (await send(...operations)).map((result) => result.outcome);
   const one = async (sent: SentOperation) => (await send(sent))[0] ?? expect.fail();
   const outcome = async (sent: SentOperation) => {
     const { outcome: reached, problem } = await one(sent);
     return problem === undefined ? reached : `${reached}: ${problem.code}`;
   };
-  return { context, owner, send, one, outcome };
+  return { context, owner, reps, time, sendAs, send, outcomes, one, outcome };
 }
 
-const remove = (id: number, more: object = {}): SentOperation =>
-  operation("prospect.delete", { id, fields: {}, ...more });
+const remove = (id: number): SentOperation => operation("prospect.delete", { id, fields: {} });
 
 async function bothKinds(context: ApiContext, caller: Caller): Promise<SentOperation[]> {
   return [create({ name: "a" }), remove((await createProspect(context, caller, { name: "b" })).id)];
@@ -200,3 +205,85 @@ function slowTransaction() {
   const transaction = (): Fault => (++transactions === 1 ? { kind: "early", meanwhile } : pass);
   return { reached, release, transaction };
 }
+
+test.each([0, -1, 1.5, 2 ** 53, 1e300, "7", true, null, [7], {}])(
+  "an operation with the id %j is rejected, and the other operations of the batch are applied",
+  async (id) => {
+    const { send } = await stage();
+    const clientRecordId = randomUUID();
+    const faulty = [
+      operation("prospect.update", { id, fields: { name: "new" } }),
+      operation("prospect.delete", { id, fields: {} }),
+      operation("prospect.tags", { id, fields: { tagIds: [] } }),
+      operation("note.create", { id, fields: { body: "new" } }),
+      operation("appointment.create", { id, fields: { title: "new", startAt: "2026-06-01T10:00:00Z" } }),
+      operation("appointment.update", { id, fields: { title: "new" } }),
+    ];
+    const note = operation("note.create", { clientRecordId, fields: { body: "good" } });
+    const results = await send(create({ name: "good" }, clientRecordId), ...faulty, note);
+    expect(results.map(({ outcome }) => outcome)).toEqual(["applied", ...faulty.map(() => "rejected"), "applied"]);
+    for (const { id: named } of results.slice(1, -1)) expect(named).toBeNull();
+  },
+);
+
+test("an invalid operation blocks later ones on its prospect, by whatever name, until they are sent alone", async () => {
+  const { send, outcomes } = await stage();
+  const clientRecordId = randomUUID();
+  const [first, other] = await send(create({ name: "a" }, clientRecordId), create({ name: "a" }));
+  const id = first?.id;
+  const faulty = (record: object) => operation("prospect.update", { fields: { emailAddress: "bad" }, ...record });
+  const good = (record: object) => operation("prospect.update", { fields: { name: "b" }, ...record });
+  expect(await outcomes(faulty({ clientRecordId }), good({ id }))).toEqual(["rejected", "blocked"]);
+  const [later, free] = [good({ clientRecordId }), good({ id: other?.id })];
+  expect(await outcomes(faulty({ id }), later, free)).toEqual(["rejected", "blocked", "applied"]);
+  expect(await outcomes(later, free)).toEqual(["applied", "duplicate"]);
+  expect(await outcomes(faulty({ id }), later, free)).toEqual(["rejected", "duplicate", "duplicate"]);
+  expect(await outcomes(faulty({ clientRecordId: "no uuid" }), good({ id }))).toEqual(["rejected", "applied"]);
+});
+
+test("operations that do not fit into the time of the request get the outcome retry, and use up no opId", async () => {
+  const { outcomes } = await stage();
+  const clientRecordId = randomUUID();
+  const batch = [
+    create({ name: "done" }, clientRecordId),
+    operation("prospect.update", { clientRecordId, fields: { name: "late" } }),
+    operation("note.create", { clientRecordId, fields: { body: "late" } }),
+    create({ name: "left" }),
+  ];
+  // The first transaction succeeds. All later transactions hang until the time of the batch ends.
+  let transactions = 0;
+  db.plan((name) => (name === "TransactWriteItems" && ++transactions > 1 ? { kind: "hang" } : pass));
+  const endsAt = Date.now() + 6_000;
+  const first = await stoppedAt(
+    () => endsAt - Date.now(),
+    () => outcomes(...batch),
+  );
+  db.plan(() => pass);
+  expect(first.sort()).toEqual(["applied", "retry", "retry", "retry"]);
+  expect((await outcomes(...batch)).sort()).toEqual(["applied", "applied", "applied", "duplicate"]);
+});
+
+const HOUR_MS = 3_600_000;
+const DAYS = 59;
+const STEP = 7;
+
+test("a note of any day is accepted after the prospect had another assignee on each of 59 days", async () => {
+  const { context, owner, reps, time, sendAs } = await stage();
+  const repAt = (day: number) => reps[day % reps.length] ?? expect.fail();
+  const { id } = await createProspect(context, owner, { name: "Ann", assignedToUserId: repAt(0).userId });
+  const days: { day: number; occurredAt: string }[] = [];
+  for (let day = 0; day < DAYS; day++) {
+    if (day % STEP === 0) days.push({ day, occurredAt: new Date(time.nowMs + 12 * HOUR_MS).toISOString() });
+    time.nowMs += 24 * HOUR_MS;
+    await updateProspect(context, owner, id, { assignedToUserId: repAt(day + 1).userId });
+  }
+  await updateProspect(context, owner, id, { assignedToUserId: null });
+  const outcome = async (day: number, occurredAt: string): Promise<unknown> => {
+    const late = operation("note.create", { id, fields: { body: "late" }, occurredAt });
+    return (await sendAs(repAt(day), late))[0]?.outcome;
+  };
+  for (const { day, occurredAt } of days) {
+    expect(await outcome(day, occurredAt), `day ${day}`).toBe("applied");
+    expect(await outcome(day + 1, occurredAt), `day ${day}, another rep`).toBe("rejected");
+  }
+});
