@@ -1,51 +1,35 @@
 /** Tests `GET /api/changes` over HTTP: the snapshot, the changes after it, who gets which item, and the cursor. */
 import { expect, test } from "vitest";
-import * as z from "zod/mini";
 import { rowVersionOf } from "#shared/prospects/record-version.ts";
-import type { Client } from "../harness/client.ts";
-import { bodyOf, Identified, problemOf } from "../harness/shapes.ts";
+import type { ChangesPage, NewProspect } from "../../docs/client/api.ts";
+import { at, type Client } from "../harness/client.ts";
+import { dataOf, present, problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
 
-const Item = z.looseObject({
-  type: z.string(),
-  id: z.number(),
-  version: z.number(),
-  op: z.enum(["upsert", "remove"]),
-  reason: z.optional(z.string()),
-  data: z.optional(z.unknown()),
-});
-const Page = z.object({
-  phase: z.string(),
-  items: z.array(Item),
-  cursor: z.string(),
-  hasMore: z.boolean(),
-  total: z.optional(z.int()),
-});
-type Page = z.infer<typeof Page>;
-const List = z.object({ items: z.array(z.looseObject({ id: z.number() })), total: z.int() });
+interface Place {
+  readonly cursor?: string;
+  readonly limit?: number;
+}
 
-const pull = async (client: Client, cursor?: string, more = ""): Promise<Page> => {
-  const query = `?types=prospects${cursor === undefined ? "" : `&cursor=${cursor}`}${more}`;
-  return bodyOf(await client("GET", `/api/changes${query}`), 200, Page);
-};
+const pull = async (client: Client, place: Place): Promise<ChangesPage> =>
+  dataOf(await client.GET("/api/changes", { params: { query: { types: "prospects", ...place } } }));
 
-async function pullAll(client: Client, cursor?: string, more = ""): Promise<Page[]> {
-  const pages: Page[] = [];
-  for (let next = cursor; pages.at(-1)?.hasMore !== false; next = pages.at(-1)?.cursor)
-    pages.push(await pull(client, next, more));
+async function pullAll(client: Client, place: Place = {}): Promise<ChangesPage[]> {
+  const pages = [await pull(client, place)];
+  for (let last = pages[0]; last?.hasMore; last = pages.at(-1))
+    pages.push(await pull(client, { ...place, cursor: last.cursor }));
   return pages;
 }
 
-const created = async (body: object, client = as.owner): Promise<number> =>
-  bodyOf(await client("POST", "/api/prospects", body), 201, Identified).id;
-const idOf = async (client: Client): Promise<number> =>
-  bodyOf(await client("GET", "/api/me"), 200, z.object({ user: Identified })).user.id;
-const assign = (id: number, assignedToUserId: number) =>
-  as.owner("PATCH", `/api/prospects/${id}`, { assignedToUserId });
-const lastCursor = (pages: readonly Page[]): string => pages.at(-1)?.cursor ?? "";
-const itemsOf = (pages: readonly Page[]) => pages.flatMap(({ items }) => items);
+const created = async (body: NewProspect): Promise<number> =>
+  dataOf(await as.owner.POST("/api/prospects", { body }), 201).id;
+const idOf = async (client: Client): Promise<number> => dataOf(await client.GET("/api/me")).user.id;
+const change = async (id: number, body: { name: string } | { assignedToUserId: number }, client = as.owner) =>
+  dataOf(await client.PATCH("/api/prospects/{id}", { ...at(id), body }));
+const lastCursor = (pages: readonly ChangesPage[]): string => pages.at(-1)?.cursor ?? "";
+const itemsOf = (pages: readonly ChangesPage[]) => pages.flatMap(({ items }) => items);
 
 test("a snapshot contains each visible prospect as the list shows it, with the exact total on each page", async () => {
   const rep = await idOf(as.rep);
@@ -55,10 +39,10 @@ test("a snapshot contains each visible prospect as the list shows it, with the e
     [as.rep, 3],
     [as.rep2, 0],
   ] as const) {
-    const pages = await pullAll(client, undefined, "&limit=2");
+    const pages = await pullAll(client, { limit: 2 });
     const snapshot = pages.filter(({ phase }) => phase === "snapshot");
     expect(snapshot.map(({ total }) => total)).toEqual(snapshot.map(() => count));
-    const list = bodyOf(await client("GET", "/api/prospects"), 200, List);
+    const list = dataOf(await client.GET("/api/prospects"));
     const items = itemsOf(snapshot).map(({ data }) => data);
     expect(items).toEqual(list.items.toSorted((a, b) => a.id - b.id));
     expect(pages.every(({ cursor }) => cursor.length <= 512)).toBe(true);
@@ -66,7 +50,7 @@ test("a snapshot contains each visible prospect as the list shows it, with the e
 });
 
 test("the changes contain what was created, changed, reassigned and deleted since, for each user", async () => {
-  const [one, two, three] = await Promise.all([as.rep, as.rep2, as.viewer].map(idOf));
+  const [one = 0, two = 0, three = 0] = await Promise.all([as.rep, as.rep2, as.viewer].map(idOf));
   const [moved, kept, gone] = [
     await created({ name: "moved", assignedToUserId: one }),
     await created({ name: "kept", assignedToUserId: one }),
@@ -75,15 +59,15 @@ test("the changes contain what was created, changed, reassigned and deleted sinc
   const cursors = new Map<Client, string>();
   for (const client of [as.owner, as.rep, as.rep2, as.viewer]) cursors.set(client, lastCursor(await pullAll(client)));
   for (const [client, cursor] of cursors)
-    expect(await pull(client, cursor)).toMatchObject({ items: [], hasMore: false });
-  await assign(moved, two ?? 0);
-  await assign(moved, three ?? 0);
-  await as.rep("PATCH", `/api/prospects/${kept}`, { name: "kept and renamed" });
-  await as.owner("DELETE", `/api/prospects/${gone}`);
+    expect(await pull(client, { cursor })).toMatchObject({ items: [], hasMore: false });
+  await change(moved, { assignedToUserId: two });
+  await change(moved, { assignedToUserId: three });
+  await change(kept, { name: "kept and renamed" }, as.rep);
+  await as.owner.DELETE("/api/prospects/{id}", at(gone));
   // Returns the changes in a map, because their order is not known: a prospect that is created later can have a lower id.
   const changes = async (client: Client) =>
     new Map(
-      itemsOf(await pullAll(client, cursors.get(client))).map(({ id, op, reason, version }) => [
+      itemsOf(await pullAll(client, { cursor: present(cursors.get(client)) })).map(({ id, op, reason, version }) => [
         id,
         [op, reason, rowVersionOf(version)],
       ]),
