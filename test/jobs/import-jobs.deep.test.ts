@@ -68,14 +68,15 @@ test.each(jobDeaths)(
   },
 );
 
-test("an import and its upload survive a bucket that refuses every call for hours", async () => {
+test("an import and its upload survive a bucket that refuses every call, even after the time for the upload", async () => {
   const company = await newCompany(harness.sound());
   const job = await harness.uploaded(company.caller, fileOf(40));
   harness.bucket.plan = () => "before";
   for (let run = 0; run < 25; run++) {
-    now.ms += LEASE_MS + 300_000;
+    now.ms += LEASE_MS + 3_600_000;
     expect(await harness.run(harness.sound(), job)).toBe(false);
   }
+  expect(await summary(job)).toMatchObject({ state: "awaiting_upload" });
   harness.bucket.plan = () => undefined;
   expect(harness.bucket.files.has(importKeys.uploaded(job))).toBe(true);
   await harness.settle();
