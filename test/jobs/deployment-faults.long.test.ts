@@ -4,7 +4,7 @@ import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { StoredExport } from "#shared/jobs/export/stored.ts";
-import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
+import { findImport } from "#shared/jobs/import/requests.ts";
 import { MAX_FRUITLESS_RUNS } from "#shared/jobs/job.ts";
 import { exportKeys, importKeys } from "#shared/jobs/s3-keys.ts";
 import { beginExport, createProspect } from "../harness/verbs.ts";
@@ -17,7 +17,7 @@ const { db, now, harness } = jobTests();
 /** Any other fault ends a job after `MAX_FRUITLESS_RUNS` consecutive executions that failed. */
 const RUNS = MAX_FRUITLESS_RUNS + 3;
 const FILE = Buffer.from("name,lat,lng\nn0,39.7,-104.9\nn1,39.7,-104.8\n");
-const summary = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(harness.sound(), companyId, id));
+const { summary } = harness;
 const hasUpload = (job: JobMessage): boolean => harness.bucket.files.has(importKeys.uploaded(job));
 
 describe.each([
@@ -41,8 +41,7 @@ describe.each([
   }
 
   test("an import waits and keeps its upload, and completes afterwards", async () => {
-    const company = await newCompany(harness.sound());
-    const job = await harness.uploaded(company.caller, FILE);
+    const { job } = await harness.newUpload(FILE);
     refuse("BatchWriteItem");
     await expectFruitless(() => harness.run(harness.faulty(), job));
     expect(await summary(job)).toMatchObject({ state: "running" });
@@ -81,8 +80,7 @@ describe.each([
 });
 
 test("an import waits while its queue refuses the messages, and completes afterwards", async () => {
-  const company = await newCompany(harness.sound());
-  const job = await harness.uploaded(company.caller, FILE);
+  const { job } = await harness.newUpload(FILE);
   const refusal = Object.assign(new Error("as planned"), { name: "QueueDoesNotExist" });
   const jobs: JobContext["jobs"] = { send: () => Promise.reject(refusal), returnIn: async () => undefined };
   // Each execution has only one second left, so it must send a message with which another execution continues the import. The queue refuses
@@ -97,12 +95,10 @@ test("an import waits while its queue refuses the messages, and completes afterw
 });
 
 test("if the bucket has deleted the parts of the error report, an import checks the whole file again and keeps its upload", async () => {
-  const company = await newCompany(harness.sound());
-  const { companyId } = company.caller;
   const bad = Array.from({ length: 2_500 }, (_, i) => `bad${i},no number,0`);
-  const job = await harness.uploaded(company.caller, Buffer.concat([FILE, Buffer.from(bad.join("\n"))]));
+  const { job } = await harness.newUpload(Buffer.concat([FILE, Buffer.from(bad.join("\n"))]));
   expect(await harness.run(harness.sound(), job, () => 1_000)).toBe(true);
-  const { progress } = await findImport(harness.sound(), companyId, job.id);
+  const { progress } = await findImport(harness.sound(), job.companyId, job.id);
   const { rest = "" } = progress.report ?? {};
   expect(harness.bucket.files.delete(rest)).toBe(true);
   expect(await harness.run(harness.sound(), job)).toBe(true);

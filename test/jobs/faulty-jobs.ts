@@ -11,14 +11,15 @@ import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { exportJob } from "#shared/jobs/export/job.ts";
 import { importJob } from "#shared/jobs/import/job.ts";
-import type { NewImport } from "#shared/jobs/import/requests.ts";
+import { findImport, type NewImport, summaryOf } from "#shared/jobs/import/requests.ts";
+import type { ImportSummary } from "#shared/jobs/import/schema.ts";
 import { LEASE_MS, runJob, sweepJobs } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type FaultyDynamoDb, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { killedAt } from "../harness/kills.ts";
 import { beginImport } from "../harness/verbs.ts";
-import { warmFunction } from "../harness/warm-function.ts";
+import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 /** The fault of a call to the bucket: it fails before or after it takes effect. Undefined means that the call succeeds. */
 export type BucketFault = "before" | "after" | undefined;
@@ -116,6 +117,10 @@ export interface FaultyJobs {
   faulty(): JobContext;
   sound(): JobContext;
   uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
+  /** Creates a company, whose owner uploads this file. */
+  newUpload(bytes: Uint8Array, input?: NewImport): Promise<Company & { readonly job: JobMessage }>;
+  /** Returns an import as the API shows it. */
+  summary(job: JobMessage): Promise<ImportSummary>;
   /** Executes the job once. If the execution fails, it returns false and puts the message back into the queue. */
   run(context: JobContext, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
   /**
@@ -156,6 +161,13 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
     }
   }
 
+  async function uploaded(caller: Caller, bytes: Uint8Array, input: NewImport = {}): Promise<JobMessage> {
+    const { id } = await beginImport(sound(), links, caller, input);
+    const job = { kind: "import" as const, companyId: caller.companyId, id };
+    bucket.files.set(importKeys.uploaded(job), Uint8Array.from(bytes));
+    return job;
+  }
+
   function heal(): void {
     db.plan(() => pass);
     bucket.plan = () => undefined;
@@ -174,12 +186,12 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
     },
     faulty: () => on(contextOn(db.table, clock)),
     run,
-    uploaded: async (caller, bytes, input = {}) => {
-      const { id } = await beginImport(sound(), links, caller, input);
-      const job = { kind: "import" as const, companyId: caller.companyId, id };
-      bucket.files.set(importKeys.uploaded(job), Uint8Array.from(bytes));
-      return job;
+    uploaded,
+    newUpload: async (bytes, input) => {
+      const company = await newCompany(sound());
+      return { ...company, job: await uploaded(company.caller, bytes, input) };
     },
+    summary: async ({ companyId, id }) => summaryOf(await findImport(sound(), companyId, id)),
     killed: async ([when, service], work, last = Number.POSITIVE_INFINITY) => {
       const from = bucket.calls;
       if (service === "table") db.plan(killedAt(last, when === "before" ? serverError : { kind: "lose reply" }));

@@ -1,9 +1,7 @@
 /** Makes CSV files for import jobs, and checks what a job has left in the table. */
 import { expect } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import type { FileForm } from "#shared/prospects/csv/format.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
@@ -44,7 +42,6 @@ export const fileOf = (count: number, faults = 0, name = "n", more = ""): Buffer
 export function importChecks(db: FaultyDynamoDb, harness: FaultyJobs) {
   const list = (context: ApiContext, { caller }: Company, search?: string) =>
     listProspects(context, caller, ListQuery.parse({ pageSize: "500", search }));
-  const summary = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(harness.sound(), companyId, id));
 
   /** Expects this number of prospects with different names. Returns the names on the first page of the list. */
   async function expectDifferent(company: Company, count: number): Promise<readonly unknown[]> {
@@ -86,5 +83,5 @@ export function importChecks(db: FaultyDynamoDb, harness: FaultyJobs) {
       .filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML|FL|XM|X|[PA]R) /.test(key));
   }
 
-  return { list, summary, expectDifferent, expectOnce, expectNothing, left };
+  return { list, expectDifferent, expectOnce, expectNothing, left };
 }

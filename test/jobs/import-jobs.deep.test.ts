@@ -21,7 +21,8 @@ const { db, now, harness } = jobTests();
 /** The number of the current test. It determines at which calls the test kills the job. */
 let turn = 0;
 
-const { list, summary, expectOnce, expectNothing, left } = importChecks(db, harness);
+const { summary } = harness;
+const { list, expectOnce, expectNothing, left } = importChecks(db, harness);
 
 /**
  * Numbers of rows. The long test (`wide`) needs several batches of 2 048 rows. The short test has few rows, so the write units
@@ -32,8 +33,7 @@ const { many: MANY, jobUnits } = sized({ short: { many: 300, jobUnits: 40 }, wid
 test(`${MANY} rows become prospects in their order, for 1.1 write units each and one more for each note`, {
   tags: "sized",
 }, async () => {
-  const company = await newCompany(harness.sound());
-  const job = await harness.uploaded(company.caller, fileOf(MANY, 150));
+  const { job, ...company } = await harness.newUpload(fileOf(MANY, 150));
   const { usage } = await metered(() => harness.run(harness.sound(), job));
   expect(await summary(job)).toMatchObject({ state: "completed", processed: MANY + 150, imported: MANY, skipped: 150 });
   await expectOnce(company, MANY);
@@ -55,8 +55,7 @@ test.each(jobDeaths)(
     const pure = await left(counting);
     expect(all).toBeGreaterThan(death[1] === "table" ? 15 : 6);
     for (const last of killPointsOf(all, turn++)) {
-      const company = await newCompany(harness.sound());
-      const job = await harness.uploaded(company.caller, fileOf(COUNT, 120));
+      const { job, ...company } = await harness.newUpload(fileOf(COUNT, 120));
       await harness.killed(death, () => harness.run(harness.faulty(), job), last);
       if ((await summary(job)).state === "completed") await expectOnce(company, COUNT);
       else await expectNothing(company);
@@ -69,8 +68,7 @@ test.each(jobDeaths)(
 );
 
 test("an import and its upload survive a bucket that refuses every call, even after the time for the upload", async () => {
-  const company = await newCompany(harness.sound());
-  const job = await harness.uploaded(company.caller, fileOf(40));
+  const { job, ...company } = await harness.newUpload(fileOf(40));
   harness.bucket.plan = () => "before";
   for (let run = 0; run < 25; run++) {
     now.ms += LEASE_MS + 3_600_000;
@@ -91,8 +89,7 @@ describe("hand-over", () => {
       short: { count: 330, more: "x".repeat(limits.note - 10) },
       wide: { count: 4_500, more: "" },
     });
-    const company = await newCompany(harness.sound());
-    const job = await harness.uploaded(company.caller, fileOf(count, 130, "n", more));
+    const { job, ...company } = await harness.newUpload(fileOf(count, 130, "n", more));
     let runs = 0;
     for (harness.queue.push(job); harness.queue.length > 0; runs++) {
       const [message = job] = harness.queue.splice(0, 1);
@@ -118,8 +115,7 @@ describe("hand-over", () => {
   });
 
   test("the sweep replaces a lost message", async () => {
-    const company = await newCompany(harness.sound());
-    const job = await harness.uploaded(company.caller, fileOf(10));
+    const { job, ...company } = await harness.newUpload(fileOf(10));
     await harness.run(harness.sound(), job, () => 1_000);
     harness.queue.length = 0;
     await harness.settle();
@@ -128,8 +124,7 @@ describe("hand-over", () => {
 });
 
 test("the sweep starts another execution if the first one dies before it has written anything", async () => {
-  const company = await newCompany(harness.sound());
-  const job = await harness.uploaded(company.caller, fileOf(10));
+  const { job, ...company } = await harness.newUpload(fileOf(10));
   const sweep = () => sweepJobs(harness.sound());
   db.plan(() => serverError);
   expect(await harness.run(harness.faulty(), job)).toBe(false);
@@ -144,8 +139,7 @@ test("the sweep starts another execution if the first one dies before it has wri
 });
 
 test("the sweep looks for a slow upload until it arrives, and a message of an unknown import changes nothing", async () => {
-  const company = await newCompany(harness.sound());
-  const job = await harness.uploaded(company.caller, fileOf(10));
+  const { job, ...company } = await harness.newUpload(fileOf(10));
   expect(await harness.run(harness.sound(), { ...job, id: job.id + 1 })).toBe(true);
   const file = importKeys.uploaded(job);
   const bytes = harness.bucket.files.get(file) ?? Buffer.alloc(0);
@@ -163,8 +157,7 @@ test("the sweep looks for a slow upload until it arrives, and a message of an un
 });
 
 test("an event after completion and an execution that outlived its lease change nothing", async () => {
-  const company = await newCompany(harness.sound());
-  const job = await harness.uploaded(company.caller, fileOf(30));
+  const { job, ...company } = await harness.newUpload(fileOf(30));
   let stalled = false;
   db.plan((operation) => {
     if (operation !== "BatchWriteItem" || stalled) return pass;
@@ -190,8 +183,7 @@ describe("a failed or cancelled import", () => {
     ["names no column", Buffer.from("a,b\n1,2\n")],
     ["is empty", Buffer.from("")],
   ])("reports why and leaves nothing if its file %s", async (_, bytes) => {
-    const company = await newCompany(harness.sound());
-    const job = await harness.uploaded(company.caller, bytes);
+    const { job, ...company } = await harness.newUpload(bytes);
     await harness.run(harness.sound(), job);
     expect(await summary(job)).toMatchObject({ state: "failed", imported: 0, written: 0, failure: expect.any(String) });
     await expectNothing(company);
@@ -200,8 +192,7 @@ describe("a failed or cancelled import", () => {
   });
 
   test("fails if no file is uploaded in time", async () => {
-    const company = await newCompany(harness.sound());
-    const job = await harness.uploaded(company.caller, fileOf(3));
+    const { job, ...company } = await harness.newUpload(fileOf(3));
     harness.bucket.files.delete(importKeys.uploaded(job));
     now.ms += limits.fileLinkSeconds * 1_000 + limits.uploadMs - 1;
     await harness.run(harness.sound(), job);
@@ -236,8 +227,7 @@ describe("a failed or cancelled import", () => {
 
   test("that is cancelled at any call soon leaves no rows, and was never visible", { tags: "sized" }, async () => {
     for (const last of killPoints(turn++)) {
-      const company = await newCompany(harness.sound());
-      const job = await harness.uploaded(company.caller, fileOf(40));
+      const { job, ...company } = await harness.newUpload(fileOf(40));
       let isCancelled = false;
       db.plan((_operation, number) => {
         if (number !== last) return pass;
@@ -281,8 +271,7 @@ describe("a failed or cancelled import", () => {
   });
 
   test("a dry run reports its result and writes nothing", async () => {
-    const company = await newCompany(harness.sound());
-    const job = await harness.uploaded(company.caller, fileOf(40, 2), { dryRun: true });
+    const { job, ...company } = await harness.newUpload(fileOf(40, 2), { dryRun: true });
     await harness.run(harness.sound(), job);
     const shown = await summary(job);
     expect(shown).toMatchObject({ state: "completed", dryRun: true, imported: 40, skipped: 2, written: 0 });

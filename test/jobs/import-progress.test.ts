@@ -3,7 +3,6 @@ import { setImmediate } from "node:timers/promises";
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ATTEMPTS } from "#shared/aws/client-config.ts";
-import type { JobMessage } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -34,6 +33,7 @@ const now = {
   },
 };
 const harness = faultyJobs(db, now);
+const { summary } = harness;
 beforeEach(() => harness.clear());
 
 /** An import writes batches of 2 048 rows, so this file needs two batches. */
@@ -44,7 +44,6 @@ const update = { matchBy: "sourceId", onMatch: "update" } as const;
 const fileOf = (word: string, count: number): Buffer =>
   Buffer.from(`sourceId,name,lat,lng\n${Array.from({ length: count }, (_, i) => `S${i},${word}${i},1,2\n`).join("")}`);
 
-const summary = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(harness.sound(), companyId, id));
 const named = async (caller: Caller, word: string): Promise<number> =>
   (await listProspects(harness.sound(), caller, ListQuery.parse({ search: word, pageSize: "1" }))).total;
 
@@ -87,8 +86,7 @@ test("`updated` and `written` grow with the visible updates, and `imported` is s
 });
 
 test("a check that runs out of time continues after its last rows, and its executions do not count as fruitless", async () => {
-  const { caller } = await newCompany(harness.sound());
-  const job = await harness.uploaded(caller, fileOf("row", ROWS_OF_TWO_BATCHES));
+  const { caller, job } = await harness.newUpload(fileOf("row", ROWS_OF_TWO_BATCHES));
   for (const processed of [2_048, ROWS_OF_TWO_BATCHES]) {
     await harness.run(harness.sound(), job, () => 1_000);
     expect(await summary(job)).toMatchObject({ state: "running", processed, written: 0 });
@@ -132,8 +130,7 @@ test("a cancelled job keeps its updates, and shows those that it had reported", 
 });
 
 test("a job that is cancelled while its first execution begins stays cancelled", async () => {
-  const { caller } = await newCompany(harness.sound());
-  const job = await harness.uploaded(caller, fileOf("new", 3));
+  const { caller, job } = await harness.newUpload(fileOf("new", 3));
   const context = harness.sound();
   const table = interrupted(context.table, "write", () => cancelImport(harness.sound(), caller, job.id));
   await harness.run({ ...context, table }, job);
@@ -143,8 +140,7 @@ test("a job that is cancelled while its first execution begins stays cancelled",
 });
 
 test("after the cancellation of a job whose lease is renewed meanwhile, the next execution waits for the end of the new lease", async () => {
-  const { caller } = await newCompany(harness.sound());
-  const job = await harness.uploaded(caller, fileOf("new", 3));
+  const { caller, job } = await harness.newUpload(fileOf("new", 3));
   await harness.run(harness.sound(), job, () => 1_000);
   const key = keys.import(job.companyId, job.id);
   const { table, ...rest } = harness.sound();
@@ -162,8 +158,7 @@ test("after the cancellation of a job whose lease is renewed meanwhile, the next
 });
 
 test("a job fails if this release accepts more rows than the release that has checked the file", async () => {
-  const { caller } = await newCompany(harness.sound());
-  const job = await harness.uploaded(caller, fileOf("new", 5));
+  const { caller, job } = await harness.newUpload(fileOf("new", 5));
   await harness.run(harness.sound(), job, () => 1_000);
   const { table } = harness.sound();
   const stored = StoredImport.parse(await table.get(keys.import(job.companyId, job.id)));
@@ -178,8 +173,7 @@ test("a job fails if this release accepts more rows than the release that has ch
 });
 
 test("a job that has written its rows does not read its file again to publish them", async () => {
-  const { caller } = await newCompany(harness.sound());
-  const job = await harness.uploaded(caller, fileOf("row", 3));
+  const { caller, job } = await harness.newUpload(fileOf("row", 3));
   await harness.run(harness.sound(), job, () => 250_000);
   expect(await summary(job)).toMatchObject({ state: "running", written: 3, imported: 0 });
   const reads: string[] = [];
@@ -194,8 +188,7 @@ test("a job that has written its rows does not read its file again to publish th
 });
 
 test("a job whose function dies in each execution fails after ten of them", async () => {
-  const { caller } = await newCompany(harness.sound());
-  const job = await harness.uploaded(caller, fileOf("row", 3));
+  const { caller, job } = await harness.newUpload(fileOf("row", 3));
   const { objects, ...rest } = harness.sound();
   const { promise: never } = Promise.withResolvers<void>();
   for (let died = 0; died < 10; died++) {
@@ -216,8 +209,7 @@ test("a job whose function dies in each execution fails after ten of them", asyn
 });
 
 test("rows that cannot be written while the next ones are read fail only their execution, which begins again after the last checkpoint", async () => {
-  const { caller } = await newCompany(harness.sound());
-  const job = await harness.uploaded(caller, fileOf("row", ROWS_OF_TWO_BATCHES));
+  const { caller, job } = await harness.newUpload(fileOf("row", ROWS_OF_TWO_BATCHES));
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>();
   let attempts = 0;
   db.plan((operation) => {

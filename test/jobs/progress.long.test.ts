@@ -12,9 +12,9 @@ import { StoredImport } from "#shared/jobs/import/stored.ts";
 import { beginExport, importFile } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { jobTests } from "./faulty-jobs.ts";
-import { fileOf as fileWithFaults, importChecks } from "./import-checks.ts";
+import { fileOf as fileWithFaults } from "./import-checks.ts";
 
-const { db, now, harness } = jobTests();
+const { now, harness } = jobTests();
 
 /** Simulated milliseconds that writing or reading one batch takes. */
 const BATCH_MS = 4_000;
@@ -56,8 +56,7 @@ function slowly(context: JobContext, report: (item: Item | undefined) => void): 
 }
 
 test("an import reports checked batches and every written batch", async () => {
-  const { caller } = await newCompany(harness.sound());
-  const job = await harness.uploaded(caller, fileOf(7_000));
+  const { job } = await harness.newUpload(fileOf(7_000));
   const [checked, done]: [number[], number[]] = [[], []];
   const context = slowly(harness.sound(), (item) => {
     if (item?.type !== "import") return;
@@ -92,8 +91,7 @@ test("an export reports the rows that it has read before a part of the file is f
 });
 
 test("a failing execution waits for its pending writes before it ends", async () => {
-  const { caller } = await newCompany(harness.sound());
-  const job = await harness.uploaded(caller, fileOf(7_000));
+  const { job } = await harness.newUpload(fileOf(7_000));
   const { table, objects, ...context } = harness.sound();
   let pending = 0;
   let batches = 0;
@@ -120,9 +118,7 @@ test("a failing execution waits for its pending writes before it ends", async ()
 });
 
 test("after an execution dies with reported progress, the next one counts each row once", async () => {
-  const { summary } = importChecks(db, harness);
-  const { caller } = await newCompany(harness.sound());
-  const job = await harness.uploaded(caller, fileWithFaults(5_000, 150), { dryRun: true });
+  const { job } = await harness.newUpload(fileWithFaults(5_000, 150), { dryRun: true });
   const context = harness.sound();
   // The job reads the file twice: to find its encoding, and to check its rows. The second read fails.
   let readings = 0;
@@ -136,7 +132,12 @@ test("after an execution dies with reported progress, the next one counts each r
     }
   };
   expect(await harness.run({ ...context, objects: { ...harness.bucket, read: breaking } }, job)).toBe(false);
-  expect((await summary(job)).processed).toBeGreaterThan(2_000);
+  expect((await harness.summary(job)).processed).toBeGreaterThan(2_000);
   await harness.settle();
-  expect(await summary(job)).toMatchObject({ state: "completed", processed: 5_150, imported: 5_000, skipped: 150 });
+  expect(await harness.summary(job)).toMatchObject({
+    state: "completed",
+    processed: 5_150,
+    imported: 5_000,
+    skipped: 150,
+  });
 });
