@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
+import type { JobContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import { readJob } from "#shared/jobs/bulk/read.ts";
@@ -44,19 +45,28 @@ const actionOf = ({ repId, statusIds, tagId }: bulk.Stage) => ({
   addTagIds: [tagId],
 });
 
+async function begun() {
+  const stage = await bulk.newStage(harness, COUNT);
+  return { stage, job: await bulk.newJob(harness, stage, actionOf(stage)) };
+}
+
+/** Returns a context in which a job cannot store the results of a chunk. */
+const unstorable = (): JobContext => {
+  const { objects, ...context } = harness.sound();
+  return { ...context, objects: { ...objects, put: () => Promise.reject(new Error("a fault of the code")) } };
+};
+
 test.each(jobDeaths)(
   "after a kill %s any call of the %s takes effect, the next execution changes each record once, and an undo restores each",
   { tags: "sized" },
   async (...death) => {
-    const counted = await bulk.newStage(harness, COUNT);
-    const whole = await bulk.newJob(harness, counted, actionOf(counted));
+    const counted = await begun();
     const calls = await harness.killed(death, async () => {
-      expect(await bulk.runOnce(harness.faulty(), counted, whole)).toBe(true);
+      expect(await bulk.runOnce(harness.faulty(), counted.stage, counted.job)).toBe(true);
     });
     expect(calls).toBeGreaterThan(death[1] === "table" ? 15 : 1);
     for (const last of killPointsOf(calls, turn++)) {
-      const stage = await bulk.newStage(harness, COUNT);
-      const job = await bulk.newJob(harness, stage, actionOf(stage));
+      const { stage, job } = await begun();
       await harness.killed(death, () => bulk.runOnce(harness.faulty(), stage, job), last);
       const killed = await bulk.storedJob(harness, job);
       expect(bulk.unprocessed(killed)).toBeGreaterThanOrEqual(0);
@@ -85,8 +95,7 @@ test.each(jobDeaths)(
 );
 
 test("a job that was killed within a chunk settles the chunk before it is cancelled, so that its counts and its undo have each write", async () => {
-  const stage = await bulk.newStage(harness, COUNT);
-  const job = await bulk.newJob(harness, stage, actionOf(stage));
+  const { stage, job } = await begun();
   harness.bucket.plan = () => "before";
   expect(await bulk.runOnce(harness.sound(), stage, job)).toBe(false);
   harness.bucket.plan = () => undefined;
@@ -99,13 +108,8 @@ test("a job that was killed within a chunk settles the chunk before it is cancel
 });
 
 test("a job that fails after ten executions without progress counts what they have written, so that its undo restores it", async () => {
-  const stage = await bulk.newStage(harness, COUNT);
-  const job = await bulk.newJob(harness, stage, actionOf(stage));
-  const { objects } = harness.sound();
-  const broken = { ...objects, put: () => Promise.reject(new Error("a fault of the code")) };
-  for (let run = 0; run < 10; run++) {
-    expect(await bulk.runOnce({ ...harness.sound(), objects: broken }, stage, job)).toBe(false);
-  }
+  const { stage, job } = await begun();
+  for (let run = 0; run < 10; run++) expect(await bulk.runOnce(unstorable(), stage, job)).toBe(false);
   await updateProspect(harness.sound(), stage.caller, stage.ids[0] ?? 0, { name: "user" });
   expect(await untilEnded(stage, job)).toMatchObject({ state: "failed", changed: 4, failed: 0, total: COUNT });
   expect(await undone(stage, job)).toMatchObject({ state: "completed", total: 4, changed: 4 });
@@ -114,18 +118,14 @@ test("a job that fails after ten executions without progress counts what they ha
 });
 
 test("a job whose chunk cannot even be settled fails nevertheless", async () => {
-  const stage = await bulk.newStage(harness, COUNT);
-  const job = await bulk.newJob(harness, stage, actionOf(stage));
-  const { objects } = harness.sound();
-  const broken = { ...objects, put: () => Promise.reject(new Error("a fault of the code")) };
-  for (let run = 0; run < 12; run++) await bulk.runOnce({ ...harness.sound(), objects: broken }, stage, job);
+  const { stage, job } = await begun();
+  for (let run = 0; run < 12; run++) await bulk.runOnce(unstorable(), stage, job);
   expect(await bulk.storedJob(harness, job)).toMatchObject({ state: "failed", changed: 0 });
   expect(await bulk.queueOf(harness, stage)).toMatchObject({ running: null });
 });
 
 test("an execution whose lease has expired writes nothing more", async () => {
-  const stage = await bulk.newStage(harness, COUNT);
-  const job = await bulk.newJob(harness, stage, actionOf(stage));
+  const { stage, job } = await begun();
   const context = harness.sound();
   const slow: typeof context.table = {
     ...context.table,
@@ -219,8 +219,7 @@ test("the counts always sum to the total, also after kills, pauses and cancellat
     fc.constantFrom("pause" as const, "resume" as const, "cancel" as const, "edit" as const),
   );
   const law = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
-    const stage = await bulk.newStage(harness, 6);
-    const job = await bulk.newJob(harness, stage, actionOf(stage));
+    const { stage, job } = await begun();
     const context = harness.sound();
     let handled = 0;
     for (const one of steps) {
@@ -286,11 +285,6 @@ test("an undo restores no prospect that a device has deleted, and the repeated o
   expect(await push()).toEqual(["duplicate", 4]);
 });
 
-async function started() {
-  const stage = await bulk.newStage(harness, COUNT);
-  return { stage, job: await bulk.newJob(harness, stage, { statusId: stage.statusIds[0] ?? null }) };
-}
-
 /** Reads the job as a client does, and expects that its counts sum to the total. Returns the number of records that the job has handled. */
 async function handled({ caller }: bulk.Stage, { id }: JobMessage): Promise<number> {
   const { total, changed, unchanged, skipped, failed, unprocessed } = await readJob(harness.sound(), caller, id);
@@ -304,7 +298,7 @@ const untilStopped = (stage: bulk.Stage, job: JobMessage) =>
   bulk.endOf(harness, now, stage, job, { isOver: isStopped });
 
 test("at each call of a job to the table, a client sees counts that sum to the total and never decrease", async () => {
-  const { stage, job } = await started();
+  const { stage, job } = await begun();
   const seen: number[] = [];
   db.plan(() => ({ kind: "late", meanwhile: async () => seen.push(await handled(stage, job)) }));
   expect(await bulk.runOnce(harness.faulty(), stage, job)).toBe(true);
@@ -324,13 +318,13 @@ test.each(Object.entries(controls))(
   "a request for %s at any call of the job leaves each record written once and counted once",
   { tags: "sized" },
   async (name, requests) => {
-    const counted = await started();
+    const counted = await begun();
     db.plan(() => pass);
     expect(await bulk.runOnce(harness.faulty(), counted.stage, counted.job)).toBe(true);
     const calls = db.calls.length;
     for (const at of killPointsOf(calls, Object.keys(controls).indexOf(name))) {
       db.plan(() => pass);
-      const { stage, job } = await started();
+      const { stage, job } = await begun();
       const meanwhile = async (): Promise<void> => {
         for (const request of requests) {
           // If the job has already ended, the service refuses the request. The test ignores this error.
