@@ -1,9 +1,10 @@
 /** Tests bulk jobs over HTTP: creation, progress, counts and undo, and requests that arrive while a job runs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import * as z from "zod/mini";
 import { at } from "../harness/client.ts";
 import { holdQueue } from "../harness/held-queue.ts";
-import { dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
+import { dataOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { endedJob } from "./files-over-http.ts";
 
@@ -17,35 +18,26 @@ const made = async (count: number, more: object = {}) => {
   return ids;
 };
 
+const bulk = (body: object) =>
+  as.owner.POST("/api/prospects/bulk", { body: { action: { set: { currentStatusId: null } }, ...body } });
+const idOf = (answer: Awaited<ReturnType<typeof bulk>>): number => z.parse(Identified, dataOf(answer, 202)).id;
+const begun = async (body: object) => idOf(await bulk(body));
 const ended = (id: number) => endedJob(as.owner, id);
 
 test("a bulk job assigns prospects, and its undo gives them back", async () => {
   const ids = await made(5);
   const { id: userId } = dataOf(await as.rep.GET("/api/me")).user;
-  const { data: job, response } = await as.owner.POST("/api/prospects/bulk", {
-    body: { ids, action: { set: { assignedToUserId: userId } } },
-  });
-  expect(response.status).toBe(202);
-  expect(response.headers.get("location")).toBe(`/api/jobs/${job && "id" in job ? job.id : 0}`);
-  if (job === undefined || !("id" in job)) throw new Error("no job");
-  expect(await ended(job.id)).toMatchObject({ state: "completed", total: 5, changed: 5 });
-  for (const id of ids) {
-    expect(dataOf(await as.owner.GET("/api/prospects/{id}", at(id))).assignedTo?.id).toBe(userId);
-  }
-  const undo = dataOf(await as.owner.POST("/api/jobs/{id}/undo", { ...at(job.id), body: {} }), 202);
+  const answer = await bulk({ ids, action: { set: { assignedToUserId: userId } } });
+  const id = idOf(answer);
+  expect(answer.response.headers.get("location")).toBe(`/api/jobs/${id}`);
+  expect(await ended(id)).toMatchObject({ state: "completed", total: 5, changed: 5 });
+  const assignee = async (one: number) => dataOf(await as.owner.GET("/api/prospects/{id}", at(one))).assignedTo;
+  for (const one of ids) expect((await assignee(one))?.id).toBe(userId);
+  const undo = dataOf(await as.owner.POST("/api/jobs/{id}/undo", { ...at(id), body: {} }), 202);
   expect(await ended(undo.id)).toMatchObject({ state: "completed", kind: "undo", total: 5, changed: 5 });
-  for (const id of ids) expect(dataOf(await as.owner.GET("/api/prospects/{id}", at(id))).assignedTo).toBe(null);
-  problemOf(await as.owner.POST("/api/jobs/{id}/undo", { ...at(job.id), body: {} }), 409, "conflict");
+  for (const one of ids) expect(await assignee(one)).toBe(null);
+  problemOf(await as.owner.POST("/api/jobs/{id}/undo", { ...at(id), body: {} }), 409, "conflict");
 });
-
-const bulk = (body: object) =>
-  as.owner.POST("/api/prospects/bulk", { body: { action: { set: { currentStatusId: null } }, ...body } });
-
-async function begun(body: object): Promise<number> {
-  const job = dataOf(await bulk(body), 202);
-  if (!("id" in job)) throw new Error("no job");
-  return job.id;
-}
 
 test("a filter needs the right count; a dry run returns the count and samples, and changes nothing", async () => {
   const name = uniqueName();
