@@ -16,7 +16,7 @@ import { indexRecords } from "#shared/prospects/index/records.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { type ActivityQuery, type ActivityReport, activityReport } from "#shared/reports/activity.ts";
+import { type ActivityQuery, activityReport } from "#shared/reports/activity.ts";
 import { tableKilledAt, unlessKilled } from "../harness/killable.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 import { rectangle } from "../harness/rings.ts";
@@ -274,9 +274,10 @@ export class Run {
     });
     expect(report.countedSince).toBeNull();
     expect(report.totals).toEqual(countsOf(within));
-    expect(new Map(report.items.map((item) => [keyIn(item), counted(item)]))).toEqual(
-      this.#expected(within, groupBy, day, caller),
-    );
+    const groups = report.items.map(({ user, status, territory, day, ...counts }) => {
+      return [user?.id ?? status?.id ?? territory?.id ?? day ?? null, counts] as const;
+    });
+    expect(new Map(groups)).toEqual(this.#expected(within, groupBy, day, caller));
   }
 
   #expected(done: readonly Done[], groupBy: ActivityQuery["groupBy"], day: (ms: number) => string, caller: Caller) {
@@ -306,12 +307,3 @@ function countsOf(done: readonly Done[]) {
   const [statusChanges, notes] = [of("statusChanges"), of("notes")];
   return { statusChanges, notes, appointments: of("appointments"), creations: of("creations") };
 }
-
-type Item = ActivityReport["items"][number];
-const keyIn = ({ user, status, day, territory }: Item) => user?.id ?? status?.id ?? territory?.id ?? day ?? null;
-const counted = ({ statusChanges, notes, appointments, creations }: Item) => ({
-  statusChanges,
-  notes,
-  appointments,
-  creations,
-});
