@@ -13,6 +13,7 @@ import { newKey } from "../harness/api-key.ts";
 import { at, baseUrl } from "../harness/client.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { listsOf } from "../offline/lists.ts";
 
 const as = await newTeam();
 const API_KEY = await newKey(as.admin, ["prospects:read"]);
@@ -47,26 +48,19 @@ function mirrored(type: string): unknown[] {
   return rows.map(({ data }) => JSON.parse(String(data)));
 }
 
-const FIRST = Array.from({ length: 12 }, (_, i) => i);
-
-const prospects = await Promise.all(
-  FIRST.map(async (i) => {
+const [changed = 0, deleted = 0] = await Promise.all(
+  Array.from({ length: 12 }, async (_, i) => {
     const { id } = dataOf(await as.admin.POST("/api/prospects", { body: { name: `Door ${i}` } }), 201);
     dataOf(await as.admin.POST("/api/prospects/{id}/notes", { ...at(id), body: { body: "Hello" } }), 201);
     return id;
   }),
 );
-const [changed = 0, deleted = 0] = prospects;
 
 /** Expects that the file holds the prospects and notes that the lists show, and no other ones, and at least the listed statuses. */
 async function expectSame(): Promise<void> {
-  const query = { params: { query: { pageSize: 100 } } };
-  const { items } = dataOf(await as.admin.GET("/api/prospects", query));
-  expect(mirrored("prospects")).toEqual(items.toSorted((a, b) => a.id - b.id));
-  const notes = await Promise.all(items.map(({ id }) => as.admin.GET("/api/prospects/{id}/notes", at(id))));
-  const listed = notes.flatMap((answer) => dataOf(answer)).toSorted((a, b) => a.id - b.id);
-  expect(mirrored("notes")).toEqual(listed);
-  expect(mirrored("statuses")).toEqual(expect.arrayContaining(dataOf(await as.admin.GET("/api/statuses"))));
+  const { prospects, notes, statuses } = await listsOf(as.admin);
+  expect({ prospects: mirrored("prospects"), notes: mirrored("notes") }).toEqual({ prospects, notes });
+  expect(mirrored("statuses")).toEqual(expect.arrayContaining(statuses));
 }
 
 function damage(sql: string): void {
