@@ -1,4 +1,6 @@
-/** Tests imports that update prospects from an edited export. They must change exactly the edited cells, at a bounded cost. */
+/** Tests imports that update prospects from an edited export. They must change exactly the edited cells, at a bounded cost and memory. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import Papa from "papaparse";
 import { describe, expect, test } from "vitest";
@@ -299,6 +301,17 @@ test("the file must name the column of the key", async () => {
   expect(ignoredColumns).toEqual([]);
 });
 
+/** Returns the bytes of memory that are in use after a garbage collection. */
+function reachableBytes(): number {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  collect();
+  // The first collection frees array buffers in the background. The second collection waits until they are freed.
+  collect();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
 describe("cost", () => {
   const COUNT = 600;
 
@@ -355,5 +368,21 @@ describe("cost", () => {
     // of ids that the company has reserved for its prospects.
     expect(usage.requests).toBeLessThanOrEqual(4);
     expect(await importing(context, caller, file, update)).toMatchObject({ updated: 1 });
+  });
+
+  test("the keys of a million rows take at most 120 MB", { tags: "sized" }, () => {
+    const rows = sized({ short: 100_000, wide: 1_000_000 });
+    const before = reachableBytes();
+    const fileKeys = new FileKeys("sourceId");
+    for (let row = 2; row < rows + 2; row++) fileKeys.add(row, `source-${row % 1_000 === 0 ? 7 : row}`);
+    for (let id = 1; id <= 1_000; id++) fileKeys.meet(id, `source-${id + 1}`);
+    fileKeys.meet(1_001, "source-3");
+    const matches = fileKeys.matches();
+    const used = reachableBytes() - before;
+    expect(used).toBeLessThan(120 * rows);
+    expect(matches.of(2)).toEqual({ kind: "one", id: 1 });
+    expect(matches.of(3)).toEqual({ kind: "several" });
+    expect(matches.of(1_000)).toEqual({ kind: "repeated", row: 7 });
+    expect(matches.of(5_001)).toEqual({ kind: "none" });
   });
 });
