@@ -1,11 +1,12 @@
 /**
- * Tests that the snapshot of `GET /api/changes` has an exact `total` beside writes, and each appointment once at nearly the cost of a
- * Query.
+ * Tests the pages of `GET /api/changes`: their read units, rounds and sizes, an exact `total` of the snapshot beside writes, and each
+ * appointment once at nearly the cost of a Query.
  */
 import { expect, test } from "vitest";
-import { flush } from "#shared/company-index/write/flush.ts";
+import { FLUSH_ENTRIES, flush } from "#shared/company-index/write/flush.ts";
 import { contextOn } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { ChangeType } from "#shared/sync/changes/schema.ts";
@@ -179,13 +180,6 @@ async function appointmentsOf({ context, owner }: Stage, limit: number) {
   };
 }
 
-test("a snapshot with pages of any size contains each appointment once, in order", async () => {
-  const stage = await newStage(db);
-  const expected = await withAppointments(stage);
-  for (const limit of [1, 3, 7, 10, 11, 500])
-    expect((await appointmentsOf(stage, limit)).ids, `pages of ${limit}`).toEqual(expected);
-});
-
 test("a prospect that gets another assignee while the agendas are read keeps its appointments in the snapshot", async () => {
   const stage = await newStage(db);
   const { context, owner, reps } = stage;
@@ -215,9 +209,11 @@ test("a prospect that gets another assignee while the agendas are read keeps its
   expect([...new Set(ids)]).toEqual(made);
 });
 
-test("a snapshot of appointments in 30 months is one page, and reads the agendas once", async () => {
+test("a snapshot with pages of any size has each appointment once, in order; with one page it reads the agendas once", async () => {
   const stage = await newStage(db);
   const expected = await withAppointments(stage);
+  for (const limit of [1, 3, 7, 10, 11])
+    expect((await appointmentsOf(stage, limit)).ids, `pages of ${limit}`).toEqual(expected);
   const { companyId } = stage.owner;
   const bare = await metered(async () => {
     for (let month = 0; month < MONTHS; month += 2) {
@@ -233,4 +229,112 @@ test("a snapshot of appointments in 30 months is one page, and reads the agendas
   // log again (1.5 units), to find agendas that have moved meanwhile.
   const users = 1 + stage.reps.length;
   expect(units).toBeLessThanOrEqual(bare.usage.readUnits + 3 + 1.5 * (users + 1) + 1.5);
+});
+
+const COUNT = 70;
+/** One more entry would start a flush. */
+const MOST_UNFLUSHED = FLUSH_ENTRIES - 1;
+
+test("the units of a snapshot, of a request that finds nothing, and of one that finds changes", async () => {
+  const { context, owner } = await newStage(db);
+  const { companyId } = owner;
+  const ids: number[] = [];
+  for (let i = 0; i < COUNT; i++)
+    ids.push((await verbs.createProspect(context, owner, { name: `Maria Garcia ${i}` })).id);
+  await flush(context, companyId, all);
+  const newFeed = () => feedOf(context, owner, { types: ["prospects"], forgets: true });
+  const feed = newFeed();
+  const pull = async () => {
+    const { items, units, rounds } = await feed.pull();
+    return { items: items.length, units, rounds };
+  };
+  const blocks = [...new Set(ids.map(keys.blockOf))];
+  const bare = await metered(async () => {
+    for (const block of blocks)
+      for await (const _ of context.table.query({ ...keys.prospectBlock(companyId, block), consistency: "eventual" }));
+  });
+  await newFeed().pull();
+  const snapshot = await pull();
+  const afterSnapshot = await pull();
+  const idle = await pull();
+  for (const id of ids.slice(0, MOST_UNFLUSHED)) await verbs.updateProspect(context, owner, id, { name: "Ann" });
+  const unflushed = await pull();
+  const idleAgain = await pull();
+  await flush(context, companyId, all);
+  for (const id of ids.slice(0, 60)) await verbs.updateProspect(context, owner, id, { name: "Eve" });
+  const { usage } = await metered(() => flush(context, companyId, all));
+  const flushed = await pull();
+  // In addition to the rows of the prospects, a page of a snapshot reads the head row of the search index, which costs one unit.
+  expect(snapshot).toEqual({ items: COUNT, units: bare.usage.readUnits + 1, rounds: 2 });
+  // If nothing has changed, a request reads only the head row, which costs one unit.
+  for (const { items, units, rounds } of [afterSnapshot, idle]) {
+    expect([items, rounds]).toEqual([0, 1]);
+    expect(units).toBeLessThanOrEqual(1);
+  }
+  expect([idleAgain.items, idleAgain.rounds]).toEqual([0, 1]);
+  expect(idleAgain.units).toBeLessThanOrEqual(1 + MOST_UNFLUSHED / 8);
+  expect([unflushed.items, flushed.items]).toEqual([MOST_UNFLUSHED, 60]);
+  expect(unflushed.units).toBeLessThanOrEqual(MOST_UNFLUSHED + 3);
+  expect(unflushed.rounds).toBeLessThanOrEqual(2);
+  expect(flushed.units).toBeLessThanOrEqual(60 + 3);
+  expect(flushed.rounds).toBeLessThanOrEqual(3);
+  // The flush deletes 60 entries for one unit each. It also writes the chunk of the change log (two units) and the head row. The head row
+  // costs two units instead of one, because a write in a transaction costs twice as much.
+  expect(usage.writeUnits).toBeLessThanOrEqual(60 + 8 + 60 / 10);
+});
+
+test("of 70 prospects with notes that become visible, one page contains 64, and the next one the others", async () => {
+  const { context, owner, reps } = await newStage(db);
+  const [rep = expect.fail()] = reps;
+  const ids: number[] = [];
+  for (let i = 0; i < 70; i++) {
+    const { id } = await verbs.createProspect(context, owner, { name: "Maria" });
+    await verbs.createNote(context, owner, id, { body: "Call again" });
+    ids.push(id);
+  }
+  const { pull, pagesUntil } = feedOf(context, rep, { forgets: true });
+  for (let i = 0; i < 2; i++) await pull();
+  for (const id of ids) await verbs.updateProspect(context, owner, id, { assignedToUserId: rep.userId });
+  await flush(context, owner.companyId, all);
+  const pages = await pagesUntil(({ hasMore }) => !hasMore);
+  expect(pages.map(({ items }) => items.length)).toEqual([2 * 64, 2 * 6]);
+});
+
+test("a prospect with 150 notes becomes visible with all of them", async () => {
+  const { context, owner, reps } = await newStage(db);
+  const [rep = expect.fail()] = reps;
+  const { id } = await verbs.createProspect(context, owner, { name: "Maria Garcia" });
+  for (let n = 0; n < 150; n++) await verbs.createNote(context, owner, id, { body: "Call again" });
+  const { pull, rest } = feedOf(context, rep, { limit: 100 });
+  for (let i = 0; i < 3; i++) await pull();
+  await verbs.updateProspect(context, owner, id, { assignedToUserId: rep.userId });
+  const notes = (await rest()).filter(({ type }) => type === "notes");
+  expect(new Set(notes.map((note) => note.id)).size).toBe(150);
+});
+
+test("notes of prospects that a rep may not see cost the rep's devices no reads", async () => {
+  const { context, owner, reps } = await newStage(db);
+  const [rep = expect.fail(), other = expect.fail()] = reps;
+  const hidden = await verbs.createProspect(context, owner, { assignedToUserId: other.userId });
+  const unassigned = await verbs.createProspect(context, owner, {});
+  const own = await verbs.createProspect(context, owner, { assignedToUserId: rep.userId });
+  const feed = feedOf(context, rep);
+  const pull = async () => {
+    const { items, units } = await feed.pull();
+    return { items: items.length, units };
+  };
+  await flush(context, owner.companyId, all);
+  for (let i = 0; i < 3; i++) await pull();
+  const { id } = await verbs.createNote(context, owner, hidden.id, { body: "Call again" });
+  for (let i = 0; i < 19; i++)
+    await verbs.createNote(context, owner, i % 2 ? hidden.id : unassigned.id, { body: `${i}` });
+  await verbs.updateNote(context, owner, id, { body: "Called" });
+  const unflushed = await pull();
+  await flush(context, owner.companyId, all);
+  expect([unflushed, await pull()]).toEqual([
+    { items: 0, units: 1 },
+    { items: 0, units: 1.5 },
+  ]);
+  await verbs.createNote(context, owner, own.id, { body: "Yours" });
+  expect((await pull()).items).toBe(1);
 });
