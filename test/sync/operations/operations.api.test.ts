@@ -280,7 +280,7 @@ describe("a fact", () => {
     const facts: [type: string, fields: object][] = [
       ["prospect.update", { currentStatusId: statusB }],
       ["note.create", { body: "late" }],
-      ["appointment.create", { title: "late", startAt: "2040-01-01T10:00:00Z" }],
+      ["appointment.create", { ...visit, title: "late" }],
     ];
     for (const [type, fields] of facts) {
       for (const occurredAt of [undefined, ago(DAY), new Date().toISOString()]) {
@@ -318,16 +318,12 @@ describe("a fact", () => {
 
 test("a user who has lost a prospect can neither read nor change its appointments, whatever time the operation claims", async () => {
   const { id } = await newProspect(as.admin, { assignedToUserId: ravi });
-  const { id: early } = await only(
-    as.rep,
-    operation("appointment.create", { id, fields: { title: "of Ravi", startAt: "2040-01-01T10:00:00Z" } }),
-  );
+  const made = (client: Client, title: string) =>
+    only(client, operation("appointment.create", { id, fields: { ...visit, title } }));
+  const { id: early } = await made(as.rep, "of Ravi");
   const during = new Date().toISOString();
   dataOf(await as.admin.PATCH("/api/prospects/{id}", { ...at(id), body: { assignedToUserId: rita } }));
-  const { id: late } = await only(
-    as.rep2,
-    operation("appointment.create", { id, fields: { title: "of Rita", startAt: "2040-01-02T10:00:00Z" } }),
-  );
+  const { id: late } = await made(as.rep2, "of Rita");
   for (const appointment of [early, late]) {
     for (const baseVersion of [undefined, 999, shownVersion(1)]) {
       const change = { id: appointment, fields: { title: "changed" }, baseVersion, occurredAt: during };
