@@ -51,7 +51,9 @@ async function seeded() {
   const { caller, repId } = company;
   await importFile(context, caller, Buffer.from(seed));
   const rep: Caller = { ...caller, userId: repId, role: "sales", permissions: ["canManageProspects"] };
-  return { context, caller, rep, rows: await exported(context, caller) };
+  const rows = await exported(context, caller);
+  const shown = () => Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))));
+  return { context, caller, rep, rows, shown };
 }
 const idOf = (rows: readonly Row[], name: string): number =>
   Number(rows.find((row) => row.name === name)?.id ?? expect.fail(`no ${name}`));
@@ -83,7 +85,7 @@ test("an exported file that is edited and imported changes exactly the edited ce
   const plan = fc.array(fc.record({ at: fc.nat({ max: 2 }), edit }), { maxLength: 6 });
   const columns = fc.subarray(Object.keys(edits));
   const holds = async (changes: { at: number; edit: { column: string; text: string } }[], left: string[]) => {
-    const { context, caller, rows } = await seeded();
+    const { context, caller, rows, shown } = await seeded();
     const expected = structuredClone(rows);
     for (const { at, edit } of changes) {
       const row = expected[at] ?? {};
@@ -99,23 +101,23 @@ test("an exported file that is edited and imported changes exactly the edited ce
     expect(result).toMatchObject({ imported: 0, updated: 3, skipped: 0, errors: [] });
     expect(await exported(context, caller)).toEqual(expected);
     // The second import of the same file must change nothing, so the versions of the prospects must not change.
-    const before = await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))));
+    const before = await shown();
     expect(await importing(context, caller, file, update)).toMatchObject({ updated: 3 });
-    expect(await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))))).toEqual(before);
+    expect(await shown()).toEqual(before);
     expect(await checkIndex(context.table, caller.companyId)).toEqual([]);
   };
   await fc.assert(fc.asyncProperty(plan, columns, holds), { numRuns: sized({ short: 5, wide: 200 }) });
 });
 
 test("a file of all columns with a mark makes the same prospects in another company, and changes nothing in its own", async () => {
-  const { context, caller, rows } = await seeded();
+  const { context, caller, rows, shown } = await seeded();
   const customFieldData = { roof: ["=a", { b: 1e300 }], " ": null };
   await updateProspect(context, caller, idOf(rows, "Bo"), { secondaryPhoneNumber: "+1 555", customFieldData });
   const file = await exportedText(context, caller, { columns: "all", bom: true });
   expect(file).toMatch(/^\uFEFFid,.*,createdAt,sourceId,secondaryPhoneNumber,updatedAt,customFieldData\r\n/);
-  const before = await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))));
+  const before = await shown();
   expect(await importFile(context, caller, Buffer.from(file), update)).toMatchObject({ updated: 3, skipped: 0 });
-  expect(await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))))).toEqual(before);
+  expect(await shown()).toEqual(before);
   const other = await newCompany(context);
   const withoutUsers = Buffer.from(file.replaceAll(/[^,]*@example.test/g, ""));
   const result = await importFile(context, other.caller, withoutUsers);
@@ -160,12 +162,12 @@ describe("a row", () => {
   });
 
   test("of blanks changes nothing, and blank parts of an address make no address", async () => {
-    const { context, caller, rows } = await seeded();
+    const { context, caller, rows, shown } = await seeded();
     const blank = Object.fromEntries(Object.keys(edits).map((column) => [column, " \u200B\u00A0"]));
     const file = rows.map(({ id = "" }) => ({ ...blank, id }));
-    const before = await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))));
+    const before = await shown();
     expect(await importing(context, caller, file, update)).toMatchObject({ updated: 3, skipped: 0 });
-    expect(await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))))).toEqual(before);
+    expect(await shown()).toEqual(before);
     const located = [{ ...blank, lat: "1", lng: "2" }];
     expect(await importing(context, caller, located, { dryRun: true })).toMatchObject({ imported: 1 });
     const unlocated = [{ ...blank, name: "x", city: "Denver" }];
@@ -175,9 +177,8 @@ describe("a row", () => {
   test("with an empty key, or with a source id or e-mail that no visible prospect has, creates a prospect", async () => {
     const { context, caller, rep } = await seeded();
     const point = { lat: "1", lng: "2" };
-    expect(await importing(context, caller, [{ id: "", name: "new", ...point }], update)).toMatchObject({
-      imported: 1,
-    });
+    const unkeyed = [{ id: "", name: "new", ...point }];
+    expect(await importing(context, caller, unkeyed, update)).toMatchObject({ imported: 1 });
     // The company has prospects with these values, but the rep may not see them. The row must therefore match none of them.
     const file = [{ sourceId: "A-1", email: "ann@x.test", name: "own", ...point }];
     expect(await importing(context, rep, file, bySourceId)).toMatchObject({ imported: 1, updated: 0 });
@@ -197,9 +198,8 @@ describe("a row", () => {
     await importing(context, caller, [{ sourceId: " A-2 ", name: "by source" }], bySourceId);
     expect((await readProspect(context, caller, idOf(rows, "Ann"))).name).toBe("by mail");
     expect((await readProspect(context, caller, idOf(rows, "Bo"))).name).toBe("by source");
-    expect(await importing(context, caller, [{ sourceId: "a-2", lat: "1", lng: "2" }], bySourceId)).toMatchObject({
-      imported: 1,
-    });
+    const other = [{ sourceId: "a-2", lat: "1", lng: "2" }];
+    expect(await importing(context, caller, other, bySourceId)).toMatchObject({ imported: 1 });
   });
 
   test("with the key of an earlier row has an error that names the earlier row", async () => {
@@ -226,9 +226,8 @@ describe("a row", () => {
     const result = await importing(context, caller, file, { matchBy: "sourceId", onMatch: "skip" });
     const errors = [{ row: 2, message: `sourceId: prospect ${id} has this value already` }];
     expect(result).toMatchObject({ imported: 0, updated: 0, skipped: 1, errors });
-    expect(await importing(context, caller, file, { matchBy: "sourceId", onMatch: "create" })).toMatchObject({
-      imported: 1,
-    });
+    const creating = { matchBy: "sourceId", onMatch: "create" } as const;
+    expect(await importing(context, caller, file, creating)).toMatchObject({ imported: 1 });
     expect((await readProspect(context, caller, id)).name).toBe("Ann");
   });
 
@@ -248,9 +247,8 @@ describe("a row", () => {
     const { context, caller, rows } = await seeded();
     const file = [{ id: String(idOf(rows, "Bo")), zip: "80202" }];
     expect(await importing(context, caller, file, update)).toMatchObject({ updated: 0, skipped: 1 });
-    expect(await importing(context, caller, [{ id: String(idOf(rows, "Ann")), zip: "00501" }], update)).toMatchObject({
-      updated: 1,
-    });
+    const ofAnn = [{ id: String(idOf(rows, "Ann")), zip: "00501" }];
+    expect(await importing(context, caller, ofAnn, update)).toMatchObject({ updated: 1 });
     const address = { address1: "1 Main St", zip: "00501", formattedAddress: "1 Main St, Denver, CO 00501" };
     expect((await readProspect(context, caller, idOf(rows, "Ann"))).address).toMatchObject(address);
   });
