@@ -9,13 +9,13 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { ApiError, isTransient } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { type ChangesPage, ChangeType } from "#shared/sync/changes/schema.ts";
 import { CompanyModel, callerOf } from "./company-model.ts";
 import { CompanyWrites, isWrite, type WriteKind, writeWeights } from "./company-writes.ts";
 import { Device } from "./device.ts";
 import { listed } from "./listed.ts";
-import { Sight } from "./sight.ts";
 
 export interface Stage {
   readonly context: ApiContext;
@@ -101,6 +101,58 @@ const CURSOR_MS = 60 * DAY_MS;
  * After several long waits, cursors (60 days) have expired.
  */
 const waits = [1, 2, 3, 4, 1, 2, 3, 4, 8 * 24, 8 * 24, 8 * 24, 31 * 24].map((hours) => hours * HOUR_MS);
+
+interface Attached {
+  readonly prospect: number;
+  /**
+   * Milliseconds since 1970, not later than the creation of the record. A time that is too early can hide a fault, but reports no wrong
+   * one.
+   */
+  readonly madeMs: number;
+}
+
+/**
+ * Checks that a user who sees only own prospects gets no id of a note or appointment that the user never saw. A user has seen a note or
+ * appointment only if its prospect was assigned to the user at some time since the note or appointment was created.
+ */
+class Sight {
+  /**
+   * For each prospect, the users who have ever been its assignee, each with a time in milliseconds since 1970. The last assignment of a
+   * former assignee ended at this time or earlier. For the present assignee, it is the time of the last call of `learn`.
+   */
+  readonly #assignees = new Map<number, Map<number, number>>();
+  readonly #records = new Map<number, Attached>();
+  #current = new Map<number, number | null>();
+  #items: { readonly userId: number; readonly id: number }[] = [];
+  #beginMs = 0;
+
+  /** Remembers the notes and appointments of a page. `learn` checks them when all writes that ran at the same time have ended. */
+  note(userId: number, { items }: ChangesPage): void {
+    const attached = items.filter(({ type }) => type === "notes" || type === "appointments");
+    this.#items.push(...attached.map(({ id }) => ({ userId, id })));
+  }
+
+  /** Learns the present state of the company, and checks the pages since the last call. */
+  learn({ prospects, notes, appointments }: CompanyModel, nowMs: number): void {
+    for (const [id, { assignee }] of prospects) {
+      const assignees = this.#assignees.get(id) ?? new Map<number, number>();
+      this.#assignees.set(id, assignees);
+      for (const user of [this.#current.get(id) ?? null, assignee]) if (user !== null) assignees.set(user, nowMs);
+    }
+    this.#current = new Map([...prospects].map(([id, { assignee }]) => [id, assignee]));
+    for (const [id, { prospect }] of [...notes, ...appointments]) {
+      if (!this.#records.has(id)) this.#records.set(id, { prospect, madeMs: this.#beginMs });
+    }
+    for (const { userId, id } of this.#items) {
+      const { prospect = 0, madeMs = 0 } = this.#records.get(id) ?? {};
+      const untilMs = this.#assignees.get(prospect)?.get(userId) ?? 0;
+      const message = `record ${id} of prospect ${prospect}, made ${madeMs}, in the feed of user ${userId}`;
+      expect(untilMs, message).toBeGreaterThanOrEqual(madeMs - limits.clockDifferenceMs);
+    }
+    this.#items = [];
+    this.#beginMs = nowMs;
+  }
+}
 
 /**
  * The state of the test at a device's first request, or at its last request that reached the end of the changes. By comparing it with the

@@ -1,4 +1,4 @@
-/** A model of a company. With it, tests choose writes that the service must accept, and `Sight` knows who has seen a prospect. */
+/** A model of a company. With it, tests choose writes that the service must accept, and changes-law.ts knows who has seen a prospect. */
 import type { Caller } from "#shared/auth/caller.ts";
 
 export interface ProspectModel {
