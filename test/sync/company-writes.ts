@@ -81,7 +81,7 @@ export class CompanyWrites {
     kind: string,
     records: Iterable<readonly [number, T]>,
     choice: Choice,
-    write: (id: number, record: T) => Promise<void>,
+    write: (id: number, record: T) => Promise<unknown>,
   ): Promise<void> {
     const free = [...records].filter(([id]) => !this.#busy.has(`${kind} ${id}`));
     const found = chosen(free, choice);
@@ -92,7 +92,7 @@ export class CompanyWrites {
 
   #live = () => [...this.#model.prospects].filter(([, { isDeleted }]) => !isDeleted);
 
-  #changeLive = (choice: Choice, write: (id: number, record: ProspectModel) => Promise<void>) =>
+  #changeLive = (choice: Choice, write: (id: number, record: ProspectModel) => Promise<unknown>) =>
     this.#change("prospect", this.#live(), choice, write);
 
   #assigneeAt = (choice: Choice): number | null => chosen([null, ...this.#reps], choice) ?? null;
@@ -124,15 +124,13 @@ export class CompanyWrites {
 
   changeAddress(a: Choice): Promise<void> {
     const withAddress = this.#live().filter(([, { addressId }]) => addressId !== undefined);
-    return this.#change("prospect", withAddress, a, async (_, { addressId = 0 }) => {
-      await verbs.updateAddress(this.#context, this.#owner, addressId, { address1: this.#name("street ") });
-    });
+    return this.#change("prospect", withAddress, a, (_, { addressId = 0 }) =>
+      verbs.updateAddress(this.#context, this.#owner, addressId, { address1: this.#name("street ") }),
+    );
   }
 
   rename = (a: Choice): Promise<void> =>
-    this.#changeLive(a, async (id) => {
-      await verbs.updateProspect(this.#context, this.#owner, id, { name: this.#name("r") });
-    });
+    this.#changeLive(a, (id) => verbs.updateProspect(this.#context, this.#owner, id, { name: this.#name("r") }));
 
   assign = (a: Choice, b: Choice): Promise<void> =>
     this.#changeLive(a, async (id, record) => {
@@ -188,10 +186,9 @@ export class CompanyWrites {
     [...all].filter(([, { prospect }]) => this.#model.prospects.get(prospect)?.isDeleted === false);
 
   editNote = (a: Choice, b: Choice): Promise<void> =>
-    this.#change("note", this.#visible(this.#model.notes), a, async (id, record) => {
-      const body = this.#name("edited ");
-      await verbs.updateNote(this.#context, this.#writerOf(record.prospect, b), id, { body });
-    });
+    this.#change("note", this.#visible(this.#model.notes), a, (id, { prospect }) =>
+      verbs.updateNote(this.#context, this.#writerOf(prospect, b), id, { body: this.#name("edited ") }),
+    );
 
   dropNote = (a: Choice, b: Choice): Promise<void> =>
     this.#change("note", this.#visible(this.#model.notes), a, async (id, record) => {
@@ -263,9 +260,9 @@ export class CompanyWrites {
   }
 
   renameTag = (a: Choice): Promise<void> =>
-    this.#change("tag", this.#model.tags.entries(), a, async (id) => {
-      await verbs.updateTag(this.#context, this.#owner.companyId, id, { value: this.#name("label ") });
-    });
+    this.#change("tag", this.#model.tags.entries(), a, (id) =>
+      verbs.updateTag(this.#context, this.#owner.companyId, id, { value: this.#name("label ") }),
+    );
 
   dropTag = (a: Choice): Promise<void> =>
     this.#change("tag", this.#model.tags.entries(), a, async (id) => {
@@ -298,9 +295,9 @@ export class CompanyWrites {
   /** Usually the owner or a sales user, because other records show their names. No record shows the name of a user who was only invited. */
   renameUser(a: Choice, b: Choice): Promise<void> {
     const shown = [...this.#model.users].filter(([, { invitedUntil }]) => invitedUntil === undefined);
-    return this.#change("user", b % 4 === 0 ? this.#model.users : shown, a, async (id) => {
-      await verbs.updateUser(this.#context, this.#owner, id, { firstName: this.#name("Named ") });
-    });
+    return this.#change("user", b % 4 === 0 ? this.#model.users : shown, a, (id) =>
+      verbs.updateUser(this.#context, this.#owner, id, { firstName: this.#name("Named ") }),
+    );
   }
 
   changeRights(a: Choice, b: Choice): Promise<void> {
