@@ -13,17 +13,12 @@ import { openParameters } from "#shared/aws/ssm.ts";
 import { setting } from "#shared/config.ts";
 import { InvalidSetting, isDeploymentFault, isTransient } from "#shared/errors.ts";
 import { closeAfterEach, http } from "../harness/listening.ts";
+import { thrownBy } from "../harness/shapes.ts";
 
 closeAfterEach();
 afterEach(() => {
   vi.unstubAllEnvs();
 });
-
-const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
 
 type Answer = (response: ServerResponse, number: number) => void;
 
@@ -40,6 +35,8 @@ const found = { region: "eu-west-1", credentials: { accessKeyId: "AKID", secretA
 const settings = (endpoint: string, more: ClientSettings = {}): ClientSettings => ({ ...found, endpoint, ...more });
 const get = new GetCommand({ TableName: "t", Key: { pk: "a" } });
 const put = new PutCommand({ TableName: "t", Item: { pk: "a" } });
+const released = (QueueUrl: string) =>
+  new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle: "r", VisibilityTimeout: 0 });
 
 const ok: Answer = (response) => response.end('{"Item":{"pk":{"S":"a"}}}');
 const fault =
@@ -57,9 +54,7 @@ test("a call of SQS goes to the host in the queue's URL, not to AWS_ENDPOINT_URL
   const [given, ofQueue] = await Promise.all([listen(ok), listen(ok)]);
   vi.stubEnv("AWS_ENDPOINT_URL", given.endpoint);
   const QueueUrl = `${ofQueue.endpoint}/123456789012/queue`;
-  await sqsClient(found).send(
-    new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle: "r", VisibilityTimeout: 0 }),
-  );
+  await sqsClient(found).send(released(QueueUrl));
   expect([given.bodies.length, ofQueue.bodies.length]).toEqual([0, 1]);
 });
 
@@ -94,14 +89,8 @@ describe("a fault of the deployment, but no temporary one, is", () => {
   const isOnlyDeployments = (error: unknown) => [isDeploymentFault(error), isTransient(error)];
 
   test.each([
-    "AccessDeniedException",
-    "ExpiredTokenException",
-    "IncompleteSignatureException",
-    "InvalidSignatureException",
-    "KMSDisabledException",
-    "MissingAuthenticationTokenException",
-    "OptInRequired",
-    "ResourceNotFoundException",
+    ...["AccessDeniedException", "ExpiredTokenException", "IncompleteSignatureException", "InvalidSignatureException"],
+    ...["KMSDisabledException", "MissingAuthenticationTokenException", "OptInRequired", "ResourceNotFoundException"],
     "UnrecognizedClientException",
   ])("%s of DynamoDB", async (code) => {
     const { endpoint } = await listen(fault(400, code));
@@ -178,12 +167,7 @@ test("a client keeps its connection between calls", async () => {
 
 test("SQS may answer with an empty body", async () => {
   const { endpoint, bodies } = await listen((response) => response.end());
-  const command = new ChangeMessageVisibilityCommand({
-    QueueUrl: `${endpoint}/1/q`,
-    ReceiptHandle: "r",
-    VisibilityTimeout: 1,
-  });
-  await sqsClient(settings(endpoint)).send(command);
+  await sqsClient(settings(endpoint)).send(released(`${endpoint}/1/q`));
   expect(bodies).toHaveLength(1);
 });
 
@@ -235,9 +219,7 @@ describe("the service's log", () => {
     const { endpoint } = await listen(ok);
     vi.stubEnv("AWS_ENDPOINT_URL", "http://127.0.0.1:1");
     const QueueUrl = `${endpoint}/123456789012/queue`;
-    await sqsClient(found).send(
-      new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle: "r", VisibilityTimeout: 0 }),
-    );
+    await sqsClient(found).send(released(QueueUrl));
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
       {
         level: "WARN",

@@ -9,6 +9,7 @@ import { openQueue, type Queued, sqsClient } from "#shared/aws/sqs.ts";
 import { withDeadline } from "#shared/deadline.ts";
 import { isTransient, QueueBusy } from "#shared/errors.ts";
 import { closeAfterEach, http } from "../harness/listening.ts";
+import { thrownBy } from "../harness/shapes.ts";
 
 closeAfterEach();
 
@@ -67,11 +68,6 @@ const messages = (count: number): Queued[] =>
 
 const companies = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 const inOrder = (list: readonly number[]): number[] => list.toSorted((a, b) => a - b);
-const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
 
 test("messages that SQS does not accept at first are sent again until SQS accepts them, and no accepted message is sent again", async () => {
   const failures = (companyId: number): number => companyId % 7;

@@ -6,6 +6,7 @@ import { type Objects, openObjects, s3Client } from "#shared/aws/s3.ts";
 import { readFile } from "#shared/aws/s3-folders.ts";
 import { isTransient } from "#shared/errors.ts";
 import { closeAfterEach, http } from "../harness/listening.ts";
+import { thrownBy } from "../harness/shapes.ts";
 
 closeAfterEach();
 beforeEach(() => {
@@ -32,12 +33,14 @@ async function bucketThat(answer: Answer): Promise<{ bucket: Objects; s3: S3Clie
   return { bucket: openObjects(client), s3: client(), requests };
 }
 
-const fault =
-  (status: number, code: string): Answer =>
-  (response) =>
+/** Answers with a status and a code of S3, for example "404 NoSuchKey". */
+const fault = (answer: string): Answer => {
+  const [status, code] = answer.split(" ");
+  return (response) =>
     response
-      .writeHead(status, { "Content-Type": "application/xml" })
+      .writeHead(Number(status), { "Content-Type": "application/xml" })
       .end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>m</Message></Error>`);
+};
 const always404: Answer = (response) => response.writeHead(404).end();
 
 async function readAll(bucket: Objects): Promise<string> {
@@ -62,10 +65,7 @@ const calls: Readonly<Record<string, (bucket: Objects) => Promise<unknown>>> = {
 /** Executes each call. Returns the names of the errors, and `undefined` for a call that throws no error. */
 async function endsOf(bucket: Objects): Promise<Record<string, string | undefined>> {
   const ends = Object.entries(calls).map(async ([name, call]) => {
-    const error: unknown = await call(bucket).then(
-      () => undefined,
-      (thrown: unknown) => thrown,
-    );
+    const error = await thrownBy(call(bucket));
     if (error !== undefined) expect(isTransient(error)).toBe(error instanceof Error && error.name !== "FileGone");
     return [name, error instanceof Error ? error.name : undefined] as const;
   });
@@ -76,24 +76,12 @@ const all = (name: string) => Object.fromEntries(Object.keys(calls).map((call) =
 
 describe("a fault of the deployment or of the service is the answer", () => {
   test.each([
-    [301, "PermanentRedirect"],
-    [400, "ExpiredToken"],
-    [400, "AuthorizationHeaderMalformed"],
-    [403, "AccessDenied"],
-    [403, "InvalidAccessKeyId"],
-    [403, "RequestTimeTooSkewed"],
-    [403, "SignatureDoesNotMatch"],
-    [403, "AllAccessDisabled"],
-    [400, "KMS.DisabledException"],
-    [404, "NoSuchBucket"],
-    [409, "OperationAborted"],
-    [416, "InvalidRange"],
-    [429, "TooManyRequests"],
-    [500, "InternalError"],
-    [503, "SlowDown"],
-    [503, "ServiceUnavailable"],
-  ])("%i %s to any call", async (status, code) => {
-    const { bucket } = await bucketThat(fault(status, code));
+    ...["301 PermanentRedirect", "400 ExpiredToken", "400 AuthorizationHeaderMalformed", "400 KMS.DisabledException"],
+    ...["403 AccessDenied", "403 InvalidAccessKeyId", "403 RequestTimeTooSkewed", "403 SignatureDoesNotMatch"],
+    ...["403 AllAccessDisabled", "404 NoSuchBucket", "409 OperationAborted", "416 InvalidRange"],
+    ...["429 TooManyRequests", "500 InternalError", "503 SlowDown", "503 ServiceUnavailable"],
+  ])("%s to any call", async (answer) => {
+    const { bucket } = await bucketThat(fault(answer));
     expect(await endsOf(bucket)).toEqual(all("BucketUnavailable"));
   });
 
@@ -108,7 +96,7 @@ describe("a fault of the deployment or of the service is the answer", () => {
   });
 
   test("200 with an error in the body to the completion of a multipart upload", async () => {
-    const { bucket } = await bucketThat(fault(200, "InternalError"));
+    const { bucket } = await bucketThat(fault("200 InternalError"));
     await expect(bucket.completeParts("a", "upload", ['"tag"'])).rejects.toMatchObject({ name: "BucketUnavailable" });
   });
 
@@ -127,12 +115,8 @@ describe("a fault of the deployment or of the service is the answer", () => {
 describe("the file is gone, and `info` and `abortParts` treat this as no error, after", () => {
   const gone = { ...all("FileGone"), info: undefined, abortParts: undefined };
 
-  test.each([
-    [404, "NoSuchKey"],
-    [404, "NoSuchUpload"],
-    [412, "PreconditionFailed"],
-  ])("%i %s", async (status, code) => {
-    const { bucket } = await bucketThat(fault(status, code));
+  test.each(["404 NoSuchKey", "404 NoSuchUpload", "412 PreconditionFailed"])("%s", async (answer) => {
+    const { bucket } = await bucketThat(fault(answer));
     expect(await endsOf(bucket)).toEqual(gone);
   });
 });
@@ -207,7 +191,7 @@ describe("a download", () => {
 
   test("ends if another file has replaced the file meanwhile", async () => {
     const { bucket } = await bucketThat((response, number, request) =>
-      (number === 1 ? broken(900) : fault(412, "PreconditionFailed"))(response, number, request),
+      (number === 1 ? broken(900) : fault("412 PreconditionFailed"))(response, number, request),
     );
     await expect(readAll(bucket)).rejects.toMatchObject({ name: "FileGone" });
   });
@@ -224,8 +208,8 @@ describe("a download", () => {
 });
 
 test("a file of a company's export is undefined if it is missing, and any other answer is an error", async () => {
-  const missing = await bucketThat(fault(404, "NoSuchKey"));
+  const missing = await bucketThat(fault("404 NoSuchKey"));
   expect(await readFile({ s3: missing.s3, bucket: "files" }, "a")).toBeUndefined();
-  const refusing = await bucketThat(fault(403, "AccessDenied"));
+  const refusing = await bucketThat(fault("403 AccessDenied"));
   await expect(readFile({ s3: refusing.s3, bucket: "files" }, "a")).rejects.toMatchObject({ name: "AccessDenied" });
 });

@@ -46,5 +46,12 @@ export const statusOf = ({ response }: { readonly response: Response }): number 
 
 export const present = <T>(value: T | null | undefined): T => value ?? expect.fail("what must be there is missing");
 
+/** Returns the error with which the work fails, or undefined if it succeeds. */
+export const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
 let names = 0;
 export const uniqueName = (): string => `T${process.pid}-${Date.now().toString(36)}-${names++}`;
