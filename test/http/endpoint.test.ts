@@ -3,11 +3,13 @@
  * failed or used many table units.
  */
 import { setTimeout as wait } from "node:timers/promises";
+import fc from "fast-check";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { count } from "#shared/db/meter.ts";
 import { stoppedAt } from "#shared/deadline.ts";
 import { ApiError, DeadlinePassed } from "#shared/errors.ts";
+import { answerBytes, assertAnswerFits } from "#shared/http/answer.ts";
 import { command, endpoint } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -108,4 +110,31 @@ test("an answer that is too large becomes a problem body", async () => {
   const { statusCode, body } = await answers(limits.bufferedAnswerBytes);
   expect([statusCode, JSON.parse(body)]).toMatchObject([500, { code: "internal" }]);
   expect(await answers(limits.bufferedAnswerBytes / 2)).toMatchObject({ statusCode: 200 });
+});
+
+const fits = (body: string): boolean => {
+  try {
+    assertAnswerFits(body);
+    return true;
+  } catch (error) {
+    expect(error).toMatchObject({ code: "internal" });
+    return false;
+  }
+};
+
+test("the limit counts the whole JSON of the function's answer, with escapes and headers", () => {
+  const unit = fc.constantFrom("x", '"', "\\", "\u0001", "é", "漢", "😀");
+  const around = fc.integer({ min: -5_000, max: 100_000 });
+  fc.assert(
+    fc.property(fc.array(unit, { minLength: 1, maxLength: 7 }), around, (units, below) => {
+      const text = units.join("");
+      const each = Buffer.byteLength(JSON.stringify(JSON.stringify(text))) - 6;
+      const body = JSON.stringify(text.repeat(Math.floor((limits.bufferedAnswerBytes - below) / each)));
+      const headers = { "Content-Type": "application/json", "X-Filler": "x".repeat(8_192) };
+      const payload = Buffer.byteLength(JSON.stringify({ statusCode: 200, headers, body }));
+      if (payload > limits.bufferedAnswerBytes) expect(fits(body)).toBe(false);
+      if (answerBytes(body) <= limits.bufferedAnswerBytes - 16 * 1024) expect(fits(body)).toBe(true);
+    }),
+    { numRuns: 10 },
+  );
 });

@@ -1,16 +1,23 @@
-/** Tests that a POST with an idempotency key and its retries create one record and get one answer while requests to DynamoDB fail. */
+/**
+ * Tests that a POST with an idempotency key and its retries create one record and get one answer while requests to DynamoDB fail, and that a
+ * POST whose answer is too large commits nothing.
+ */
 import { expect, test, vi } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Clock } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { once } from "#shared/http/idempotency.ts";
+import { readRequest } from "#shared/http/request.ts";
+import * as limits from "#shared/limits.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import * as prospects from "#shared/prospects/write.ts";
 import { commanded } from "../harness/commanded.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
-import { keyedPost } from "../harness/proxy-event.ts";
+import { keyedPost, proxyEvent } from "../harness/proxy-event.ts";
+import { thrownBy } from "../harness/shapes.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
@@ -72,10 +79,7 @@ test("Retry-After grows with the time since a killed request began, until a retr
   await claimed.promise;
   const waits: number[] = [];
   for (let wait = 0; ; now += 1_000 * wait) {
-    const refused: unknown = await create(context, caller, "killed").then(
-      () => undefined,
-      (error: unknown) => error,
-    );
+    const refused = await thrownBy(create(context, caller, "killed"));
     if (refused === undefined) break;
     expect(refused).toMatchObject({
       code: "request_in_progress",
@@ -106,3 +110,26 @@ test("a key that cannot be released is logged", async () => {
     { level: "WARN", message: { error: "InternalServerError" } },
   ]);
 });
+
+test.each([undefined, "key"])(
+  "no effect is committed if its answer exceeds the limit, with the idempotency key %s",
+  async (key) => {
+    const context = contextOn(db.direct);
+    const request = key === undefined ? readRequest(proxyEvent({})) : keyedPost(key);
+    const companyId = key === undefined ? 2 ** 40 : 2 ** 41;
+    const company = keys.company(companyId);
+    const writes = [{ put: { ...company, type: "company", name: "X" } }];
+    const caller = { companyId, userId: 2, role: "owner", permissions: [] } as const;
+    const send = (answer: unknown) =>
+      once(context, caller, request, {}, async (commit) => {
+        await commit({ writes, answer });
+        return answer;
+      });
+    // A quotation mark needs two bytes in the answer's JSON, and four in the JSON string into which Lambda puts this JSON.
+    const tooLarge = send({ name: '"'.repeat(limits.bufferedAnswerBytes / 4) });
+    await expect(tooLarge).rejects.toMatchObject({ code: "internal" });
+    expect(await context.table.get(company)).toBeUndefined();
+    await send({ name: "X" });
+    expect(await context.table.get(company)).toMatchObject({ name: "X" });
+  },
+);
