@@ -59,11 +59,8 @@ describe("sign-in", () => {
     expect((await victim.send(callback)).status).toBe(400);
     await victim.send("/api/session/login");
     const refused = await victim.send(callback);
-    expect([refused.status, refused.headers.get("content-type"), victim.cookies.size]).toEqual([
-      400,
-      "text/html; charset=utf-8",
-      0,
-    ]);
+    expect([refused.status, victim.cookies.size]).toEqual([400, 0]);
+    expect(refused.headers.get("content-type")).toBe("text/html; charset=utf-8");
     const pending = new Map(attacker.cookies);
     expect((await attacker.send(callback)).status).toBe(302);
     expect((await newBrowser(pending).send(callback)).status).toBe(400);
@@ -189,9 +186,7 @@ test("a page at localhost leads to the address to which a sign-in returns, becau
   const own = new URL(baseUrl());
   const local = `http://localhost:${own.port}`;
   const page = await fetch(`${local}//evil.example/prospects?status=New`, { redirect: "manual" });
-  expect([page.status, page.headers.get("location")]).toEqual([
-    307,
-    `${own.origin}//evil.example/prospects?status=New`,
-  ]);
+  expect(page.status).toBe(307);
+  expect(page.headers.get("location")).toBe(`${own.origin}//evil.example/prospects?status=New`);
   expect((await fetch(`${local}/health`)).status).toBe(200);
 });
