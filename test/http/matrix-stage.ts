@@ -47,33 +47,12 @@ export function leaks(caller: CallerName, path: string, { headers, text }: Answe
 }
 
 /** The id of one record of each kind. The names are the names of the collections in the paths of the routes. */
-export interface Records {
-  readonly prospects: number;
-  readonly imports: number;
-  readonly exports: number;
-  readonly jobs: number;
-  readonly notes: number;
-  readonly appointments: number;
-  readonly addresses: number;
-  readonly territories: number;
-  readonly users: number;
-  readonly "service-accounts": number;
-  readonly statuses: number;
-  readonly tags: number;
-  readonly webhooks: number;
-  readonly registrations: number;
-  /** The id of a registration with a manual trigger. In paths below a prospect, such a registration is called an action. */
-  readonly actions: number;
-}
+export type Records = Readonly<Awaited<ReturnType<typeof newCommon>> & Awaited<ReturnType<typeof newProspect>>>;
 
-export interface Stage {
-  readonly mine: Records;
-  readonly other: Records;
-  /** The same records as in `mine`, but with an address that belongs to no prospect. */
-  readonly "-": Records;
-}
+/** With `-`, the records are those of `mine`, but the address belongs to no prospect. */
+export type Stage = Readonly<Record<Whose, Records>>;
 
-export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<string, number>> | Records): string {
+export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<string, number>>): string {
   const idOf = new Map(Object.entries(records));
   const steps = path.split("/");
   const collection = steps[steps.indexOf("{id}") - 1] ?? "";
@@ -157,6 +136,7 @@ async function newCommon(company: Company, owner: string) {
     "service-accounts": accounts,
     webhooks: admins.known(id),
     registrations: admins.known(made[0]?.id ?? 0),
+    /** A registration with a manual trigger. In paths below a prospect, such a registration is called an action. */
     actions: shared.known(made[1]?.id ?? 0),
   };
 }
