@@ -1,6 +1,10 @@
-/** Tests that every endpoint refuses an invalid field with a JSON pointer to the field, and ignores an unknown field. */
+/**
+ * Tests that every endpoint refuses an invalid field with a JSON pointer to the field, and ignores an unknown field. An unknown query
+ * parameter is refused in the documented order of errors, unless its name begins with `_`.
+ */
 import { expect, test } from "vitest";
-import { type Answer, json } from "../harness/client.ts";
+import { routes } from "../../infra/routes/routes.ts";
+import { type Answer, json, send } from "../harness/client.ts";
 import { problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { newRecords, pathOf } from "./matrix-stage.ts";
@@ -18,10 +22,14 @@ const withIds = [...byName].filter(([, { path }]) => path.includes("{id}"));
 const sendText = ({ method, path }: Pick<Row, "method" | "path">, body: string): Promise<Answer> =>
   as.owner.send(method, pathOf({ path }, mine), { headers: json, body });
 
-/** Returns a valid body, in which the value of `field` is replaced by `written`, which may be invalid JSON. */
-function withField(row: Row, field: string, written: string): string {
-  const others = Object.entries(bodyFor(row) ?? {}).filter(([name]) => name !== field);
-  return `{${others.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)},`).join("")}${JSON.stringify(field)}:${written}}`;
+/** Returns a valid body, in which the value of each of `fields` is replaced by `written`, which may be invalid JSON. */
+function withFields(row: Row, fields: readonly string[], written: string): string {
+  const others = Object.entries(bodyFor(row) ?? {}).filter(([name]) => !fields.includes(name));
+  const texts = [
+    ...others.map(([name, value]) => [name, JSON.stringify(value)]),
+    ...fields.map((name) => [name, written]),
+  ];
+  return `{${texts.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join()}}`;
 }
 
 function rowOf(name: string): Row {
@@ -58,7 +66,7 @@ const freeForms = [
 test.each(freeForms)("%s: free JSON in %s%s has its own limits", async (route, field, below) => {
   const refusal = async (free: string) => {
     const written = below === "" ? free : `[{"event":"prospect.created","filter":${free}}]`;
-    const answer = await sendText(rowOf(route), withField(rowOf(route), field, written));
+    const answer = await sendText(rowOf(route), withFields(rowOf(route), [field], written));
     return problemOf(answer, 400, "validation_failed").map(({ pointer }) => pointer);
   };
   const place = `/${field}${below}`;
@@ -66,38 +74,35 @@ test.each(freeForms)("%s: free JSON in %s%s has its own limits", async (route, f
   expect(await refusal(`{"a":${nested(1_000)}}`)).toEqual([place]);
 });
 
-const texts: Readonly<Record<string, readonly string[]>> = {
-  "POST /api/prospects": ["name", "phoneNumber", "secondaryPhoneNumber", "emailAddress", "source", "sourceId"],
-  "PATCH /api/prospects/{id}": ["name", "phoneNumber", "secondaryPhoneNumber", "emailAddress", "source", "sourceId"],
-  "POST /api/prospects/{id}/notes": ["body"],
-  "PATCH /api/notes/{id}": ["body"],
-  "POST /api/prospects/{id}/appointments": ["title", "location", "notes"],
-  "PATCH /api/appointments/{id}": ["title", "location", "notes"],
-  "POST /api/addresses": ["address1", "address2", "city", "state", "zip", "formattedAddress"],
-  "PATCH /api/addresses/{id}": ["address1", "address2", "city", "state", "zip", "formattedAddress"],
-  "POST /api/territories": ["name"],
-  "PATCH /api/territories/{id}": ["name"],
+type Fields = Readonly<Record<string, readonly string[]>>;
+
+/** The routes that create and change a record, both with these fields. */
+const both = (collection: string, fields: readonly string[], one = `${collection}/{id}`): Fields => ({
+  [`POST ${collection}`]: fields,
+  [`PATCH ${one}`]: fields,
+});
+const appointments = "/api/prospects/{id}/appointments";
+const registrations = "/api/webhooks/{id}/registrations";
+const texts: Fields = {
+  ...both("/api/prospects", ["name", "phoneNumber", "secondaryPhoneNumber", "emailAddress", "source", "sourceId"]),
+  ...both("/api/prospects/{id}/notes", ["body"], "/api/notes/{id}"),
+  ...both(appointments, ["title", "location", "notes"], "/api/appointments/{id}"),
+  ...both("/api/addresses", ["address1", "address2", "city", "state", "zip", "formattedAddress"]),
+  ...both("/api/territories", ["name"]),
   "POST /api/users": ["email", "firstName", "lastName", "sub"],
   "PATCH /api/users/{id}": ["firstName", "lastName"],
-  "POST /api/statuses": ["value", "color"],
-  "PATCH /api/statuses/{id}": ["value", "color"],
-  "POST /api/tags": ["value", "color"],
-  "PATCH /api/tags/{id}": ["value", "color"],
+  ...both("/api/statuses", ["value", "color"]),
+  ...both("/api/tags", ["value", "color"]),
   "POST /api/webhooks": ["name", "url", "secretKey"],
   "PATCH /api/webhooks/{id}": ["name", "url"],
-  "POST /api/webhooks/{id}/registrations": ["event", "manualTriggerButtonText"],
-  "PATCH /api/webhooks/{id}/registrations/{registrationId}": ["event", "manualTriggerButtonText"],
+  ...both(registrations, ["event", "manualTriggerButtonText"], `${registrations}/{registrationId}`),
 };
-const territories = { "POST /api/territories": ["name"], "PATCH /api/territories/{id}": ["name"] };
-const names: Readonly<Record<string, readonly string[]>> = {
-  "POST /api/users": ["firstName"],
-  "PATCH /api/users/{id}": ["firstName"],
-  "POST /api/statuses": ["value"],
-  "PATCH /api/statuses/{id}": ["value"],
-  "POST /api/tags": ["value"],
-  "PATCH /api/tags/{id}": ["value"],
-  "POST /api/webhooks": ["name"],
-  "PATCH /api/webhooks/{id}": ["name"],
+const names: Fields = {
+  ...both("/api/users", ["firstName"]),
+  ...both("/api/statuses", ["value"]),
+  ...both("/api/tags", ["value"]),
+  ...both("/api/webhooks", ["name"]),
+  ...both("/api/territories", ["name"]),
 };
 const ids = ["9007199254740992", '"1"', "0", "1.5", "1e300", "-1", "true"];
 const instants = ["2026-02-30", "26-1-1", "now", "2026-13-01T00:00:00Z", "2026-01-01T25:00:00Z", ""].map((text) =>
@@ -106,46 +111,32 @@ const instants = ["2026-02-30", "26-1-1", "now", "2026-13-01T00:00:00Z", "2026-0
 const numbers = ["1e999", '"1"', "[]", "true", "-1e999", '"NaN"', '"Infinity"'];
 const notJson = ["NaN", "Infinity", "-Infinity", "nan", "inf", "0x10", "+1", ".5", "1.", "01", "1_0"];
 
-interface Fields {
-  readonly fields: Readonly<Record<string, readonly string[]>>;
-  readonly values: readonly string[];
-}
-
 const prospectIds = ["addressId", "currentStatusId", "assignedToUserId"];
-const refused: readonly Fields[] = [
+const refused: readonly { readonly fields: Fields; readonly values: readonly string[] }[] = [
   { fields: texts, values: ['"\\ud800"', "7", "[]", '"\\udc00x"'] },
-  {
-    fields: { ...names, ...territories },
-    values: ['"\\u0000"', '"\\u0007 \\u007f"', '"\\u200b\\u202e"'],
-  },
+  { fields: names, values: ['"\\u0000"', '"\\u0007 \\u007f"', '"\\u200b\\u202e"'] },
   {
     fields: {
       "POST /api/prospects": prospectIds,
       "PATCH /api/prospects/{id}": [...prospectIds, "assignedByUserId"],
-      "POST /api/prospects/{id}/appointments": ["assignedToUserId"],
-      "PATCH /api/appointments/{id}": ["assignedToUserId"],
-      "POST /api/territories": ["assignedToUserId"],
-      "PATCH /api/territories/{id}": ["assignedToUserId"],
+      ...both(appointments, ["assignedToUserId"], "/api/appointments/{id}"),
+      ...both("/api/territories", ["assignedToUserId"]),
     },
     values: ids,
   },
   {
     fields: {
       "POST /api/prospects": ["sourceCreatedAt"],
-      "POST /api/prospects/{id}/appointments": ["startAt", "endAt"],
-      "PATCH /api/appointments/{id}": ["startAt", "endAt"],
+      ...both(appointments, ["startAt", "endAt"], "/api/appointments/{id}"),
     },
     values: instants,
   },
   {
     fields: {
-      "POST /api/prospects": ["lat", "lng"],
-      "PATCH /api/prospects/{id}": ["lat", "lng"],
-      "POST /api/territories": ["totalProperties"],
-      "PATCH /api/territories/{id}": ["totalProperties"],
-      "POST /api/statuses": ["sortOrder"],
-      "PATCH /api/statuses/{id}": ["sortOrder"],
-      "POST /api/webhooks/{id}/registrations": ["delayMinutes"],
+      ...both("/api/prospects", ["lat", "lng"]),
+      ...both("/api/territories", ["totalProperties"]),
+      ...both("/api/statuses", ["sortOrder"]),
+      [`POST ${registrations}`]: ["delayMinutes"],
     },
     values: numbers,
   },
@@ -162,10 +153,7 @@ const cases = refused.flatMap(({ fields, values }) =>
 test.each(cases)("%s: errors name %j", async (route, fields, values) => {
   const row = rowOf(route);
   for (const value of values) {
-    const body = fields.map((field) => `${JSON.stringify(field)}:${value}`).join(",");
-    const others = Object.entries(bodyFor(row) ?? {}).filter(([name]) => !fields.includes(name));
-    const rest = others.map(([name, other]) => `,${JSON.stringify(name)}:${JSON.stringify(other)}`).join("");
-    const faults = problemOf(await sendText(row, `{${body}${rest}}`), 400, "validation_failed");
+    const faults = problemOf(await sendText(row, withFields(row, fields, value)), 400, "validation_failed");
     expect(new Set(faults.map(({ pointer }) => pointer?.split("/")[1])), value).toEqual(new Set(fields));
   }
 });
@@ -175,7 +163,7 @@ test.each(["POST /api/prospects", "PATCH /api/territories/{id}"])(
   async (route) => {
     const field = route.includes("prospects") ? "lat" : "totalProperties";
     for (const value of notJson) {
-      problemOf(await sendText(rowOf(route), withField(rowOf(route), field, value)), 400, "malformed_json");
+      problemOf(await sendText(rowOf(route), withFields(rowOf(route), [field], value)), 400, "malformed_json");
     }
   },
 );
@@ -226,5 +214,69 @@ test.each(queries)("%s: an error names %s", async (path, parameter, values) => {
     const query = `${path.includes("?") ? "&" : "?"}${parameter}=${value}`;
     const faults = problemOf(await as.owner("GET", `${path}${query}`), 400, "validation_failed");
     expect(new Set(faults.map((fault) => fault.parameter)), value).toEqual(new Set([parameter]));
+  }
+});
+
+const paths = routes
+  .filter(({ path }) => path.startsWith("/api/") && !path.startsWith("/api/session/"))
+  .map(({ method, path }) => [method, path.replaceAll(/\{\w+\}/g, "9000000000000000")] as const);
+
+test.each(paths)(
+  "%s %s refuses an unknown parameter before it looks at the body and the record",
+  async (method, path) => {
+    const answer = await as.owner(method, `${path}?statuss=New&_=1`);
+    const faults = problemOf(answer, 400, "validation_failed");
+    expect(faults).toMatchObject([{ parameter: "statuss", code: "unknown_parameter" }]);
+    problemOf(await send(method, `${path}?statuss=New`), 401, "unauthenticated");
+    const ignored = await as.owner(method, `${path}?_=1&_b=2`);
+    expect(ignored.text).not.toContain("unknown_parameter");
+  },
+);
+
+test.each([
+  ["status[]", "status"],
+  ["Status", "status"],
+  ["tag", "tagId"],
+  ["pagesize", "pageSize"],
+  ["territory", "territoryId"],
+  ["sourceid", "sourceId"],
+])("?%s= on a list, an export and the maps names %s", async (name, nearest) => {
+  for (const path of ["", "/pins", "/export", "/clusters", "/tiles/0/0/0.mvt"].map((end) => `/api/prospects${end}`)) {
+    const answer = await as.owner("GET", `${path}?${encodeURIComponent(name)}=New`);
+    expect(problemOf(answer, 400, "validation_failed"), path).toMatchObject([
+      { parameter: name, message: `is not known. Did you mean ${nearest}?` },
+    ]);
+  }
+});
+
+test("a missing right is reported before an unknown parameter, and an unknown path gets 404", async () => {
+  problemOf(await as.rep("GET", "/api/webhooks?x=1"), 403, "permission_denied");
+  problemOf(await as.owner("GET", "/api/prospectss?x=1"), 404, "not_found");
+  problemOf(await as.owner("GET", "/api/prospects/9000000000000000"), 404, "not_found");
+});
+
+test("at most ten names of at most 64 characters are shown", async () => {
+  const names = Array.from({ length: 12 }, (_, i) => `${i}${"🏠".repeat(70)}`);
+  const query = names.map((name) => `${encodeURIComponent(name)}=1`).join("&");
+  const faults = problemOf(await as.owner("GET", `/api/prospects?${query}`), 400, "validation_failed");
+  expect(faults.map(({ parameter }) => parameter)).toEqual(
+    names.slice(0, 10).map((name) => [...name].slice(0, 64).join("")),
+  );
+  expect(problemOf(await as.owner("GET", "/api/me?=1"), 400, "validation_failed")).toMatchObject([
+    { parameter: "", message: "is not known" },
+  ]);
+});
+
+test("maps and exports ignore pages, and sales users may send any filter for representatives", async () => {
+  for (const path of [
+    ...["prospects/pins", "prospects/export", "prospects/clusters", "prospects/tiles/0/0/0.mvt"],
+    "territories/tiles/0/0/0.mvt",
+  ]) {
+    const needed = path === "prospects/clusters" ? "&bbox=0,0,1,1&zoom=1" : "";
+    const answer = await as.owner("GET", `/api/${path}?page=-1&pageSize=x&page=2${needed}`);
+    expect([200, 204], answer.text).toContain(answer.status);
+  }
+  for (const path of ["", "/pins", "/export"]) {
+    expect((await as.rep("GET", `/api/prospects${path}?assignedToUserId=x&rep=,`)).status).toBe(200);
   }
 });
