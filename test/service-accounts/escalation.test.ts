@@ -17,16 +17,7 @@ import { commanded } from "../harness/commanded.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { keyedPost } from "../harness/proxy-event.ts";
 import { sized } from "../harness/tier.ts";
-import {
-  changeAccount,
-  createAccount,
-  createKey,
-  deleteAccount,
-  revokeKey,
-  rotateKey,
-  takeOverKey,
-  updateUser,
-} from "../harness/verbs.ts";
+import * as verbs from "../harness/verbs.ts";
 import { newStage, type Stage } from "./stage.ts";
 
 const db = faultyDynamoDb();
@@ -205,7 +196,7 @@ class Run {
       case "person": {
         const person = chosen(this.people, step.pick);
         if (person === undefined) return;
-        await updateUser(context, owner, person.id, { ...step.rights, isActive: step.isActive });
+        await verbs.updateUser(context, owner, person.id, { ...step.rights, isActive: step.isActive });
         return model.change(person, step.rights, step.isActive);
       }
       case "sign in": {
@@ -224,7 +215,7 @@ class Run {
     const session = this.#session(step.by);
     const { caller } = session;
     if (step.do === "new account") {
-      const { id, role, permissions } = await createAccount(context, caller, { name: "n", ...step.rights });
+      const { id, role, permissions } = await verbs.createAccount(context, caller, { name: "n", ...step.rights });
       this.accounts.push({ id, rights: { role, permissions }, isActive: true });
       return;
     }
@@ -232,16 +223,16 @@ class Run {
     if (account === undefined) return;
     switch (step.do) {
       case "account":
-        await changeAccount(context, caller, account.id, step.rights);
+        await verbs.changeAccount(context, caller, account.id, step.rights);
         return model.change(account, step.rights, true);
       case "delete account":
-        await deleteAccount(context, caller, account.id);
+        await verbs.deleteAccount(context, caller, account.id);
         return model.change(account, account.rights, false);
       case "new key": {
         const { scopes } = step;
         const endMs = model.nowMs + step.days * DAY_MS;
         const fields = { name: "n", scopes, expiresAt: iso(endMs) };
-        const made = await createKey(context, caller, account.id, fields);
+        const made = await verbs.createKey(context, caller, account.id, fields);
         if (account.rights.role === "owner") expect(caller.role).toBe("owner");
         const { id, key: text } = made;
         return this.#add({ id, text, account, scopes, endMs, ...this.#sponsorship(session, scopes) });
@@ -251,18 +242,18 @@ class Run {
     if (key === undefined) return;
     switch (step.do) {
       case "revoke":
-        await revokeKey(context, caller, key.account.id, key.id);
+        await verbs.revokeKey(context, caller, key.account.id, key.id);
         key.isRevoked = true;
         return;
       case "take over": {
-        await takeOverKey(context, caller, key.account.id, key.id);
+        await verbs.takeOverKey(context, caller, key.account.id, key.id);
         expect(isKey(session.who)).toBe(false);
         expect(model.isAlive(key)).toBe(true);
         Object.assign(key, this.#sponsorship(session, key.scopes));
         return;
       }
       case "rotate": {
-        const made = await rotateKey(context, caller, key.account.id, key.id, step);
+        const made = await verbs.rotateKey(context, caller, key.account.id, key.id, step);
         const { account, scopes } = key;
         const endMs = model.nowMs + key.endMs - key.createdMs;
         // The rights are computed before the old key ends, because a key may replace itself.

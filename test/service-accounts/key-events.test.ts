@@ -15,16 +15,7 @@ import { eventsOf } from "#shared/webhooks/events/row-events.ts";
 import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
-import {
-  createAccount,
-  createKey,
-  createUser,
-  deleteAccount,
-  revokeKey,
-  rotateKey,
-  takeOverKey,
-  updateUser,
-} from "../harness/verbs.ts";
+import * as verbs from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { publish } from "../webhooks/debounce-stage.ts";
 import { drain, expectReconciled, newPipeline } from "../webhooks/delivery-pipeline.ts";
@@ -37,7 +28,7 @@ async function scene() {
   const time = { now: NOW };
   const context = contextOn(db.direct, { now: () => time.now });
   const owner = await newOwner(context);
-  const account = await createAccount(context, owner, { name: "Form", role: "admin", permissions: [] });
+  const account = await verbs.createAccount(context, owner, { name: "Form", role: "admin", permissions: [] });
   const key = keys.keyRing(account.sub);
   let before = await context.table.get(key);
   /** Returns the events since the last call. A repeated stream record must lead to events with the same ids. */
@@ -52,7 +43,7 @@ async function scene() {
     return made.map(({ event, recordId, data }) => ({ event, recordId, data }));
   }
   async function newKey(name: string, caller = owner, expiresAt?: string) {
-    const made = await createKey(context, caller, account.id, { name, scopes: ["prospects:read"], expiresAt });
+    const made = await verbs.createKey(context, caller, account.id, { name, scopes: ["prospects:read"], expiresAt });
     expect(await events()).toEqual([]);
     return made;
   }
@@ -61,13 +52,13 @@ async function scene() {
 
 test("a revocation, a deleted account and a creator who leaves make one event for each key", async () => {
   const { context, owner, account, events, newKey } = await scene();
-  const leaver = await createUser(context, memoryIdentities(), owner, {
+  const leaver = await verbs.createUser(context, memoryIdentities(), owner, {
     ...{ email: "l@x.test", firstName: "L", lastName: "L", role: "admin", permissions: [] },
   });
   const caller = { companyId: owner.companyId, userId: leaver.id, role: "admin", permissions: [] } as const;
   const [a, b] = [await newKey("a", caller), await newKey("b", caller)];
   const c = await newKey("c");
-  await updateUser(context, owner, leaver.id, { role: "sales" });
+  await verbs.updateUser(context, owner, leaver.id, { role: "sales" });
   const serviceAccount = { id: account.id, lastName: "Form", type: "service" };
   expect(await events()).toMatchObject(
     [a, b].map(({ id }) => ({
@@ -76,16 +67,16 @@ test("a revocation, a deleted account and a creator who leaves make one event fo
       data: { serviceAccount, key: { id, orphanedAt: new Date(NOW).toISOString() } },
     })),
   );
-  await updateUser(context, owner, leaver.id, { isActive: false });
+  await verbs.updateUser(context, owner, leaver.id, { isActive: false });
   expect(await events(), "a key is orphaned once").toEqual([]);
-  await takeOverKey(context, owner, account.id, a.id);
-  await rotateKey(context, owner, account.id, c.id, { overlapSeconds: 0 });
+  await verbs.takeOverKey(context, owner, account.id, a.id);
+  await verbs.rotateKey(context, owner, account.id, c.id, { overlapSeconds: 0 });
   expect(await events()).toEqual([]);
-  await revokeKey(context, owner, account.id, b.id);
+  await verbs.revokeKey(context, owner, account.id, b.id);
   const [revoked] = await events();
   expect(revoked).toMatchObject({ event: "api_key.revoked", data: { serviceAccount, key: { id: b.id, name: "b" } } });
   expect(JSON.stringify(revoked)).not.toContain(b.key.slice(13, 40));
-  await deleteAccount(context, owner, account.id);
+  await verbs.deleteAccount(context, owner, account.id);
   const names = (await events()).map(({ event, data }) => [event, data]);
   expect(names, "the rotated key had ended").toMatchObject([
     ["api_key.revoked", { key: { id: a.id } }],
@@ -104,14 +95,14 @@ test("a registration with a delay gets each event of a change that revokes sever
   const context = contextOn(db.direct, at.context.clock);
   const [userId = 0] = (await loadDictionary(context.table, companyId)).users.keys();
   const owner: Caller = { companyId, userId, role: "owner", permissions: [] };
-  const account = await createAccount(context, owner, { name: "Form", role: "admin", permissions: [] });
+  const account = await verbs.createAccount(context, owner, { name: "Form", role: "admin", permissions: [] });
   const names = ["a", "b", "c"];
   for (const name of names) {
-    await createKey(context, owner, account.id, { name, scopes: ["prospects:read"] });
+    await verbs.createKey(context, owner, account.id, { name, scopes: ["prospects:read"] });
   }
   const ring = keys.keyRing(account.sub);
   const before = await context.table.get(ring);
-  await deleteAccount(context, owner, account.id);
+  await verbs.deleteAccount(context, owner, account.id);
   const change = { before, after: await context.table.get(ring) };
   // The stream may repeat a record, immediately or after the delivery was attempted.
   await publish(at, change, change);
@@ -179,12 +170,16 @@ describe("a mail", () => {
     const user = { firstName: "A", lastName: "B", permissions: [] };
     const people = ["admin", "sales"] as const;
     for (const role of people) {
-      const { sub } = await createUser(context, memoryIdentities(), owner, { ...user, role, email: `${role}@x.test` });
+      const { sub } = await verbs.createUser(context, memoryIdentities(), owner, {
+        ...user,
+        role,
+        email: `${role}@x.test`,
+      });
       await lookUpCaller(context, sub);
     }
-    await createUser(context, memoryIdentities(), owner, { ...user, role: "admin", email: "invited@x.test" });
+    await verbs.createUser(context, memoryIdentities(), owner, { ...user, role: "admin", email: "invited@x.test" });
     const { id, last4 } = await newKey("Production");
-    await revokeKey(context, owner, account.id, id);
+    await verbs.revokeKey(context, owner, account.id, id);
     const mail = openTestMail();
     status = 500;
     await sweepKeyNotices({ ...context, mail });
@@ -213,7 +208,7 @@ describe("a mail", () => {
     const cause = async (): Promise<void> => {
       await events();
       const { id } = await newKey("a");
-      await revokeKey(context, owner, account.id, id);
+      await verbs.revokeKey(context, owner, account.id, id);
       await sweepKeyNotices({ ...context, mail });
     };
     for (let i = 0; i <= limits.keyMailsPerDay; i++) await cause();
