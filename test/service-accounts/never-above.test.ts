@@ -54,13 +54,6 @@ const same = (contract: Contract): string => JSON.stringify([contract.allow, con
 /** One contract for each combination of `allow` and `scope`, because only these two fields decide who may call a route. */
 const kinds = [...new Map(contracts.map(({ contract }) => [same(contract), contract])).values()];
 
-test("each route has the scope that the contract of the API states", () => {
-  const scopeOf = ({ scope }: Contract) => (typeof scope === "string" && scope !== "none" ? [scope] : scope);
-  const named = (scope: (one: (typeof contracts)[number]) => unknown) =>
-    Object.fromEntries(contracts.map((one) => [`${one.route.method} ${one.route.path}`, scope(one)]));
-  expect(named(({ contract }) => scopeOf(contract))).toEqual(named(({ route }) => scopesNeeded(route)));
-});
-
 test("a contract without a scope does not compile", () => {
   // @ts-expect-error
   const contract: Contract = { summary: "", allow: "everyone", status: 200, response: Scope };
