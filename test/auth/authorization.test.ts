@@ -55,14 +55,6 @@ describe("the caller's context", () => {
 describe("the pattern that the gateway checks", () => {
   const pattern = new RegExp(BEARER_PATTERN);
 
-  test.each(["Bearer a.b.c", "bearer a.b.c", "BEARER a.b.c", "bEaReR   a.b.c", "Bearer a-_9.Z.0"])(
-    "accepts %j",
-    (header) => {
-      expect(pattern.test(header)).toBe(true);
-      expect(bearerToken(header)).toBe(header.split(" ").at(-1));
-    },
-  );
-
   test.each([
     ...["", "Bearer", "Bearer ", "a.b.c", "Basic a.b.c", "Bearera.b.c", "Bearer\ta.b.c"],
     ...["Bearer a.b.c ", " Bearer a.b.c"],
