@@ -92,12 +92,8 @@ test("a key ends after 90 days, or at the time that the creator has chosen, at m
 
 test("after a rotation, the old key works for the overlap, at most 7 days, and never beyond its own end", async () => {
   const parses = (overlapSeconds: number): boolean => Rotation.safeParse({ overlapSeconds }).success;
-  expect([0, limits.keyOverlapSeconds, limits.keyOverlapSeconds + 1, -1].map(parses)).toEqual([
-    true,
-    true,
-    false,
-    false,
-  ]);
+  expect([0, limits.keyOverlapSeconds].map(parses)).toEqual([true, true]);
+  expect([-1, limits.keyOverlapSeconds + 1].map(parses)).toEqual([false, false]);
   const stage = await newStage(db);
   const { context, clock, owner, newAccount, newKey, signIn } = stage;
   const id = await newAccount();
