@@ -8,17 +8,6 @@ import { subscribe } from "../webhooks/subscribed.ts";
 
 const as = await newTeam();
 
-test("me is the caller with company, role and permissions", async () => {
-  const me = dataOf(await as.importer.GET("/api/me"));
-  expect(me).toMatchObject({
-    user: { email: as.importer.email },
-    company: { name: "one" },
-    role: "sales",
-    permissions: ["canManageProspects"],
-  });
-  expect(dataOf(await as.rep.GET("/api/me"))).toMatchObject({ role: "sales", permissions: [] });
-});
-
 test("me lists every permission for admins and owners, because they hold all of them", async () => {
   for (const client of [as.admin, as.owner]) {
     const { permissions } = dataOf(await client.GET("/api/me"));
@@ -29,17 +18,8 @@ test("me lists every permission for admins and owners, because they hold all of 
 describe("statuses", () => {
   test("a company starts with eight statuses", async () => {
     const values = dataOf(await as.otherRep.GET("/api/statuses")).map(({ value }) => value);
-    const starting = [
-      "New",
-      "Not Home",
-      "Go Back",
-      "Interested",
-      "Appointment Set",
-      "Not Interested",
-      "Sold",
-      "Do Not Knock",
-    ];
-    expect(values).toEqual(starting);
+    const starting = "New, Not Home, Go Back, Interested, Appointment Set, Not Interested, Sold, Do Not Knock";
+    expect(values).toEqual(starting.split(", "));
   });
 
   test("are created, read, changed and deactivated by admins", async () => {
