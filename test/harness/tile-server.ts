@@ -2,6 +2,7 @@
 import { EXTENT } from "#shared/map/tile.ts";
 import { Layer, vectorTile } from "#shared/map/vector-tile.ts";
 import { type LocalServer, serveOnLoopback } from "../../infra/local/servers/listener.ts";
+import { rectangle } from "./rings.ts";
 
 const layer = "transportation";
 export const ATTRIBUTION = "Streets of the tests";
@@ -21,14 +22,7 @@ export async function startTileServer(): Promise<LocalServer> {
 
 function tileWithStreet(): Uint8Array {
   const street = new Layer(layer);
-  const [near, far] = [EXTENT * 0.45, EXTENT * 0.55];
-  const ring = [
-    [0, near],
-    [EXTENT, near],
-    [EXTENT, far],
-    [0, far],
-  ] as const;
-  street.addPolygon([ring], { name: "Test Street" });
+  street.addPolygon([rectangle(0, EXTENT * 0.45, EXTENT, EXTENT * 0.55)], { name: "Test Street" });
   return vectorTile([street]);
 }
 
