@@ -43,34 +43,33 @@ function* pins(count = COUNT) {
   for (let i = 0; i < count; i++) yield pin(i);
 }
 const text = ({ chunks }: HttpStream): string => Buffer.concat(chunks).toString();
+const gzip = { "Content-Encoding": "gzip" };
+
+/** Sends an answer with these parts. Returns its whole text, which is decompressed if the headers are `gzip`. */
+async function sent(pieces: Parameters<typeof writeAnswer>[1]["pieces"], headers = {}): Promise<string> {
+  const stream = new HttpStream();
+  await writeAnswer(stream, { statusCode: 200, headers, pieces });
+  expect(stream.head).toEqual({ statusCode: 200, headers });
+  const body = Buffer.concat(stream.chunks);
+  return (headers === gzip ? gunzipSync(body) : body).toString();
+}
 
 test("100 000 pins arrive complete, plain and gzipped", async () => {
   const expected = JSON.stringify([...pins()]);
   expect(expected.length).toBeGreaterThan(6_000_000);
-  for (const headers of [{}, { "Content-Encoding": "gzip" }]) {
-    const stream = new HttpStream();
-    await writeAnswer(stream, { statusCode: 200, headers, pieces: await begun(jsonArray(MapPin, pins())) });
-    expect(stream.head).toEqual({ statusCode: 200, headers });
-    const body = Buffer.concat(stream.chunks);
-    expect(("Content-Encoding" in headers ? gunzipSync(body) : body).toString() === expected).toBe(true);
+  for (const headers of [{}, gzip]) {
+    expect((await sent(await begun(jsonArray(MapPin, pins())), headers)) === expected).toBe(true);
   }
 });
 
-test.each([{}, { "Content-Encoding": "gzip" }])(
-  "parts that share memory arrive with the bytes that each part had (%j)",
-  async (headers) => {
-    function* sharing() {
-      const bytes = Buffer.alloc(100_000);
-      for (const letter of "abcdefgh") yield bytes.fill(letter);
-      yield "";
-    }
-    const stream = new HttpStream();
-    await writeAnswer(stream, { statusCode: 200, headers, pieces: sharing() });
-    const body = Buffer.concat(stream.chunks);
-    const whole = "Content-Encoding" in headers ? gunzipSync(body) : body;
-    expect(whole.toString()).toBe([..."abcdefgh"].map((letter) => letter.repeat(100_000)).join(""));
-  },
-);
+test.each([{}, gzip])("parts that share memory arrive with the bytes that each part had (%j)", async (headers) => {
+  function* sharing() {
+    const bytes = Buffer.alloc(100_000);
+    for (const letter of "abcdefgh") yield bytes.fill(letter);
+    yield "";
+  }
+  expect(await sent(sharing(), headers)).toBe([..."abcdefgh"].map((letter) => letter.repeat(100_000)).join(""));
+});
 
 /** Calls a streaming endpoint, whose function has `remainingMs()` milliseconds until its time-out. Returns what the endpoint has sent. */
 async function received(work: () => Promise<Iterable<string>>, remainingMs: () => number) {
@@ -110,15 +109,11 @@ test("an answer whose first byte is late becomes a 503, and an answer that has b
 });
 
 test("a gzipped answer of no parts is an empty gzip file", async () => {
-  const stream = new HttpStream();
-  await writeAnswer(stream, { statusCode: 200, headers: { "Content-Encoding": "gzip" }, pieces: [] });
-  expect(gunzipSync(Buffer.concat(stream.chunks))).toHaveLength(0);
+  expect(await sent([], gzip)).toBe("");
 });
 
 test.each([0, 1, 2])("%i items are an array", async (count) => {
-  const stream = new HttpStream();
-  await writeAnswer(stream, { statusCode: 200, headers: {}, pieces: jsonArray(MapPin, pins(count)) });
-  expect(JSON.parse(text(stream))).toEqual([...pins(count)]);
+  expect(JSON.parse(await sent(jsonArray(MapPin, pins(count))))).toEqual([...pins(count)]);
 });
 
 test("a fault midway destroys the stream and is thrown; the received part is not valid JSON", async () => {
