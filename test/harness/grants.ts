@@ -119,8 +119,9 @@ const rare: readonly RareGrants[] = [
   },
   {
     files: ["jobs/bulk"],
-    grants: { prospects: ["GetItem"] },
-    reason: "A prospect changes after the job has read it, and is read again: test/jobs/bulk.test.ts.",
+    grants: { prospects: ["GetItem"], ids: ["UpdateItem"], imports: ["GetItem"] },
+    reason:
+      "A job reads a prospect again that has changed, reads an import once, and leases a range of ids once: test/jobs/bulk.test.ts.",
   },
   {
     files: ["prospects/import", "jobs/import"],
@@ -153,16 +154,6 @@ const rare: readonly RareGrants[] = [
       "A sample of a dry run was imported or has many appointments, as in a list: test/prospects/upcoming.test.ts.",
   },
   {
-    files: ["jobs/bulk"],
-    grants: { ids: ["UpdateItem"] },
-    reason: "A change of a status takes an id, and a function leases a range of ids only once: test/jobs/bulk.test.ts.",
-  },
-  {
-    files: ["jobs/bulk"],
-    grants: { imports: ["GetItem"] },
-    reason: "A prospect of a bulk job was imported, and its import is read once: test/jobs/bulk.test.ts.",
-  },
-  {
     files: ["authorize"],
     grants: { reference: ["GetItem"] },
     reason: "The first sign-in of an invited user accepts the invitation: test/reference/invitations.test.ts.",
@@ -174,17 +165,13 @@ const rare: readonly RareGrants[] = [
   },
 ];
 
-const accessByFile: readonly { file: string; access: Access }[] = [
-  authorizer,
-  ...routes,
-  ...Object.values(eventFunctions),
-];
+const holders: readonly { file: string; access: Access }[] = [authorizer, ...routes, ...Object.values(eventFunctions)];
 
 const grantsIn = (file: string, grants: Readonly<Record<string, readonly string[]>>): Grant[] =>
   Object.entries(grants).flatMap(([family, actions]) =>
     actions.map((action) => ({ file, grant: `${action} ${family}` })),
   );
-const granted: readonly Grant[] = accessByFile.flatMap(({ file, access }) => grantsIn(file, access.table ?? {}));
+const granted: readonly Grant[] = holders.flatMap(({ file, access }) => grantsIn(file, access.table ?? {}));
 
 const isGranted = ({ file, grant }: Grant): boolean => granted.some((one) => one.file === file && one.grant === grant);
 
