@@ -1,5 +1,5 @@
 /** Simulates a process that is killed at one of its calls to the table, to a queue or to a webhook receiver. Later calls have no effect. */
-import { type ApiContext, contextOn, type EventContext } from "#shared/context.ts";
+import { contextOn, type EventContext } from "#shared/context.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export class Killed extends Error {}
@@ -82,11 +82,7 @@ export function tableKilledAt(at: number, takesEffect: boolean, table: Table) {
 }
 
 /** Like `tableKilledAt`, but returns a context, and a function for the number of calls so far. */
-export function contextKilledAt(
-  at: number,
-  takesEffect: boolean,
-  table: Table,
-): { context: ApiContext; calls: () => number } {
+export function contextKilledAt(at: number, takesEffect: boolean, table: Table) {
   const { table: called, calls } = tableKilledAt(at, takesEffect, table);
   return { context: contextOn(called), calls: () => calls.length };
 }
