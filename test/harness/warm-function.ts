@@ -25,20 +25,20 @@ async function foundCompany(context: ApiContext) {
   return (await createCompany(context, { name: "X", owner })).owner;
 }
 
-const ownerCaller = ({ companyId, id: userId }: StoredUser): Caller => ({
-  companyId,
-  userId,
-  role: "owner",
-  permissions: [],
+export const callerOf = (user: Pick<StoredUser, "companyId" | "id" | "role" | "permissions">): Caller => ({
+  companyId: user.companyId,
+  userId: user.id,
+  role: user.role,
+  permissions: user.permissions,
 });
 
-export const newOwner = async (context: ApiContext): Promise<Caller> => ownerCaller(await foundCompany(context));
+export const newOwner = async (context: ApiContext): Promise<Caller> => callerOf(await foundCompany(context));
 
 export async function newCompany(context: ApiContext): Promise<Company> {
   const owner = await foundCompany(context);
   const { companyId, email, firstName, lastName } = owner;
   const repId = await addRep(context, companyId, { email: `rep-of-${email}`, firstName, lastName });
-  return { caller: ownerCaller(owner), repId };
+  return { caller: callerOf(owner), repId };
 }
 
 type Named = Pick<StoredUser, "email" | "firstName" | "lastName"> & Partial<Pick<StoredUser, "permissions">>;

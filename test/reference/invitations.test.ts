@@ -1,12 +1,13 @@
 /**
- * Tests that invitations reveal nothing to other companies and expire, and that neither crashes nor concurrent attempts block the next one.
+ * Tests that invitations reveal nothing to other companies and expire, that neither crashes nor concurrent attempts block the next one, and
+ * who may change users. A company must always keep an owner.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
-import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
-import type { StoredUser } from "#shared/auth/user-schema.ts";
+import { directoryOnly, type IdentityProvider } from "#shared/auth/identity-provider.ts";
+import type { Role, StoredUser } from "#shared/auth/user-schema.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import * as limits from "#shared/limits.ts";
@@ -19,32 +20,20 @@ import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { interrupted } from "../harness/killable.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
 import { changeUser, createUser, disableOrWithdraw, disableUser, updateUser } from "../harness/verbs.ts";
+import { callerOf, newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
 
-const newUser = (email: string): NewUser => ({ email, firstName: "A", lastName: "B", role: "sales", permissions: [] });
+const named = { firstName: "A", lastName: "B" };
+const newUser = (email: string, role: Role = "sales"): NewUser => ({ email, ...named, role, permissions: [] });
 
 let companies = 0;
 async function scene() {
   const time = { now: Date.UTC(2026, 5, 1, 12) };
   const clock = { now: () => time.now };
   const context = contextOn(db.direct, clock);
-  const name = `invited-${companies++}`;
-  const owner = async (company: string): Promise<Caller> => {
-    const sub = `${name}-${company}`;
-    const owner = { email: `${sub}@x.test`, firstName: "A", lastName: "B", sub };
-    const made = await createCompany(context, { name, owner });
-    return { companyId: made.company.id, userId: made.owner.id, role: "owner", permissions: [] };
-  };
-  return {
-    context,
-    clock,
-    time,
-    pool: memoryIdentities(),
-    one: await owner("one"),
-    two: await owner("two"),
-    email: `${name}@new.test`,
-  };
+  const [one, two] = [await newOwner(context), await newOwner(context)];
+  return { context, clock, time, pool: memoryIdentities(), one, two, email: `invited-${companies++}@new.test` };
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -169,8 +158,6 @@ describe("an address of another company's user", () => {
     const made = await createUser(context, issuer, two, { ...newUser(email), sub: `${email}-2` });
     expect(await lookUpCaller(context, made.sub)).toMatchObject({ companyId: two.companyId, userId: made.id });
     expect(await context.table.get(keys.email(email))).toMatchObject({ companyId: one.companyId });
-    const again = createUser(context, issuer, two, { ...newUser(`other-${email}`), sub: made.sub });
-    await expect(again).rejects.toMatchObject({ code: "conflict", message: "This subject is in use." });
   });
 });
 
@@ -322,5 +309,68 @@ test("after a crash at each call of an invitation, withdrawal or first sign-in, 
     }
     // The user had already signed in. The withdrawal therefore only disabled the user.
     expect(await shown(stage.context, stage.one, made)).toMatchObject({ invitation: "accepted", isActive: false });
+  }
+});
+
+test("owners who disable or demote each other at once leave one owner", async () => {
+  const { context, pool, one, email } = await scene();
+  for (let round = 0; round < 8; round++) {
+    const pair = await Promise.all(
+      ["a", "b"].map((it) => createUser(context, pool, one, newUser(`${it}${round}-${email}`, "owner"))),
+    );
+    const [a, b] = pair.map(callerOf);
+    if (a === undefined || b === undefined) throw new Error("no pair");
+    const demote = (caller: Caller, id: number) => updateUser(context, caller, id, { role: "sales" });
+    const disable = (caller: Caller, id: number) => disableUser(context, caller, id);
+    const [first, second] = round % 2 === 0 ? [demote, disable] : [disable, disable];
+    const results = await Promise.allSettled([first(a, b.userId), second(b, a.userId)]);
+    expect(results.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    const after = await Promise.all(pair.map(({ id }) => getUser(context, one.companyId, id)));
+    expect(after.filter(({ role, isActive }) => role === "owner" && isActive)).toHaveLength(1);
+  }
+});
+
+test("a user who lost a role within the last minute can neither use nor restore it", async () => {
+  const { context, pool, one, email } = await scene();
+  const admin = await createUser(context, pool, one, newUser(`admin-${email}`, "admin"));
+  const rep = await createUser(context, pool, one, newUser(`rep-${email}`));
+  const stale = callerOf(admin);
+  await updateUser(context, one, admin.id, { role: "sales" });
+  const denied = { code: "permission_denied" };
+  await expect(updateUser(context, stale, admin.id, { role: "admin" })).rejects.toMatchObject(denied);
+  await expect(updateUser(context, stale, rep.id, { role: "admin" })).rejects.toMatchObject(denied);
+  await expect(disableUser(context, stale, rep.id)).rejects.toMatchObject(denied);
+  await expect(createUser(context, pool, stale, newUser(`x-${email}`))).rejects.toMatchObject(denied);
+  await disableUser(context, one, admin.id);
+  const late = updateUser(context, { ...stale, role: "sales" }, admin.id, { isActive: true });
+  await expect(late).rejects.toMatchObject(denied);
+});
+
+test("with an external issuer the inviter can name the subject; with the service's user pool a named subject is refused", async () => {
+  const { context, pool, one, email } = await scene();
+  const sub = `auth0|${email}`;
+  const made = await createUser(context, directoryOnly, one, { ...newUser(`a-${email}`), sub });
+  const found = { companyId: one.companyId, userId: made.id, role: "sales" };
+  expect(await lookUpCaller(context, sub)).toMatchObject(found);
+
+  const again = createUser(context, directoryOnly, one, { ...newUser(`b-${email}`), sub });
+  await expect(again).rejects.toMatchObject({ code: "conflict", message: "This subject is in use." });
+  expect(await createUser(context, directoryOnly, one, newUser(`b-${email}`))).not.toMatchObject({ sub });
+
+  const inPool = createUser(context, pool, one, { ...newUser(`c-${email}`), sub: `pool|${email}` });
+  await expect(inPool).rejects.toMatchObject({ code: "validation_failed", faults: [{ pointer: "/sub" }] });
+  expect(pool.subjects.size).toBe(0);
+});
+
+test("the owner of a new company has the e-mail address and the subject of no other user", async () => {
+  const { context, email } = await scene();
+  const owner = { ...named, email: `Twice-${email}`, sub: `subject-${email}` };
+  await createCompany(context, { name: "X", owner });
+  const again = [
+    { ...owner, sub: `other-${email}`, email: `twice-${email.toUpperCase()}` },
+    { ...owner, email: `other-${email}` },
+  ];
+  for (const taken of again) {
+    await expect(createCompany(context, { name: "Y", owner: taken })).rejects.toMatchObject({ code: "conflict" });
   }
 });

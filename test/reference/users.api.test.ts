@@ -1,4 +1,7 @@
-/** Tests over HTTP who may invite, change, disable and enable users. */
+/**
+ * Tests over HTTP who may invite, change, disable and enable users. The inviter may choose the subject of a new user only with an external
+ * issuer, and the local issuer counts as one.
+ */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { NewUser, User, UserPatch } from "../../docs/client/api.ts";
@@ -179,5 +182,24 @@ describe("owners", () => {
       expect(dataOf(await change(client, made.id, { lastName: "Self" })).lastName).toBe("Self");
       dataOf(await as.owner.DELETE("/api/users/{id}", at(made.id)));
     }
+  });
+});
+
+describe("the subject of a new user", () => {
+  test("belongs to one user of the service, and no answer shows it", async () => {
+    const sub = `auth0|${uniqueName()}`;
+    const made = await invite({ sub });
+    expect(JSON.stringify(made)).not.toContain(sub);
+    expect(dataOf(await clientOf(made.email).GET("/api/me")).user.id).toBe(made.id);
+    for (const client of [as.admin, as.otherOwner]) {
+      const again = await client("POST", "/api/users", newUser({ sub }));
+      problemOf(again, 409, "conflict");
+      expect(again.text).not.toContain(sub);
+    }
+  });
+
+  test.each(["", "x".repeat(256), "é", "a\nb", 7, null])("is refused: %j", async (sub) => {
+    const answer = await as.admin("POST", "/api/users", { ...newUser(), sub });
+    expect(problemOf(answer, 400, "validation_failed").map(({ pointer }) => pointer)).toEqual(["/sub"]);
   });
 });

@@ -22,7 +22,7 @@ import { pass } from "../harness/faulty-dynamodb.ts";
 import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
 import { keyedPost } from "../harness/proxy-event.ts";
-import { codeOf, newStage, personCaller } from "./stage.ts";
+import { codeOf, newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
 
@@ -96,7 +96,7 @@ const requests: Readonly<Record<string, Killed>> = {
     work: (context, { owner, admin }) =>
       changeUser(context, memoryIdentities(), owner, admin.userId, { role: "sales" }),
     effects: async ({ context, owner, admin, ring }) => {
-      const { role } = personCaller(await getUser(context, owner.companyId, admin.userId));
+      const { role } = await getUser(context, owner.companyId, admin.userId);
       const [key] = (await ring()).keys;
       expect([key?.creatorRights.role, key?.orphanedAt !== undefined]).toEqual([role, role === "sales"]);
       return role === "sales" ? 1 : 0;

@@ -3,23 +3,16 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import { callerOfKey } from "#shared/auth/key-caller.ts";
 import type { Scope } from "#shared/auth/scopes.ts";
-import type { Role, StoredUser } from "#shared/auth/user-schema.ts";
+import type { Role } from "#shared/auth/user-schema.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
 import type { ApiKeyWithSecret, NewApiKey } from "#shared/reference/service-account-schema.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
 import { createAccount, createKey, createUser } from "../harness/verbs.ts";
-import { newOwner } from "../harness/warm-function.ts";
+import { callerOf, newOwner } from "../harness/warm-function.ts";
 
 export const START = Date.UTC(2026, 5, 15);
-
-export const personCaller = ({ companyId, id, role }: Pick<StoredUser, "companyId" | "id" | "role">): Caller => ({
-  companyId,
-  userId: id,
-  role,
-  permissions: [],
-});
 
 let people = 0;
 
@@ -42,7 +35,7 @@ export async function newStage(db: FaultyDynamoDb) {
       const person = { email, firstName: "P", lastName: "Q", role, permissions: [] };
       const user = await createUser(context, memoryIdentities(), owner, person);
       await lookUpCaller(context, user.sub);
-      return personCaller(user);
+      return callerOf(user);
     },
     newAccount: async (role: Role = "admin", by: Caller = owner): Promise<number> =>
       (await createAccount(context, by, { name: "program", role, permissions: ["canViewAllProspects"] })).id,
