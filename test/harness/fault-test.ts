@@ -11,31 +11,11 @@ export function faultyDynamoDb(scope: "file" | "test" = "file"): FaultyDynamoDb 
   });
   after(() => started?.stop());
   beforeEach(() => started?.plan(() => pass));
-  const server = (): FaultyDynamoDb => {
-    if (started === undefined) throw new Error("the faulty DynamoDB starts before the tests of the file");
-    return started;
-  };
-  return {
-    get endpoint() {
-      return server().endpoint;
+  // Each field is read from the server of the running test, because the server starts after the test file is loaded.
+  return new Proxy(Object.create(null), {
+    get(_, name): unknown {
+      if (started === undefined) throw new Error("the faulty DynamoDB starts before the tests of the file");
+      return Reflect.get(started, name);
     },
-    get table() {
-      return server().table;
-    },
-    get sdk() {
-      return server().sdk;
-    },
-    get direct() {
-      return server().direct;
-    },
-    get directEndpoint() {
-      return server().directEndpoint;
-    },
-    get calls() {
-      return server().calls;
-    },
-    plan: (next) => server().plan(next),
-    keysOf: (partition) => server().keysOf(partition),
-    stop: () => server().stop(),
-  };
+  });
 }

@@ -2,13 +2,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { text } from "node:stream/consumers";
 import { CreateTableCommand, DeleteTableCommand, DynamoDBClient, ListTablesCommand } from "@aws-sdk/client-dynamodb";
+import type { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
-import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
-import { type Json, plainClient, type Reply, type Send, sendTo } from "./plain-dynamodb.ts";
+import { type Json, plainClient, type Reply, type Send, SIGNATURE, sendTo } from "./plain-dynamodb.ts";
 import { type ServerWithFile, startServerWithFile, storedRows } from "./stored-rows.ts";
 
 export type Fault =
@@ -33,22 +33,7 @@ export const throttle: Fault = { kind: "error", code: "ProvisionedThroughputExce
 export const serverError: Fault = { kind: "error", code: "InternalServerError", status: 500 };
 export const conflict: Fault = { kind: "error", code: "TransactionConflictException", status: 400 };
 
-export interface FaultyDynamoDb {
-  /** The proxy, for a client that sends HTTP requests. */
-  readonly endpoint: string;
-  /** The table behind the faults, without the proxy. Its client `plainClient` repeats a failed request as the SDK does, but at once. */
-  readonly table: Table;
-  /** The same table with the client of the SDK, which waits between attempts and has time-outs. */
-  readonly sdk: Table;
-  /** The same table without faults. Its client is `plainClient` too. */
-  readonly direct: Table;
-  readonly directEndpoint: string;
-  /** The operation of each request since `plan` was last called, in order. */
-  readonly calls: string[];
-  plan(next: FaultPlan): void;
-  keysOf(partition: string): Promise<Key[]>;
-  stop(): Promise<void>;
-}
+export type FaultyDynamoDb = Awaited<ReturnType<typeof startFaultyDynamoDb>>;
 
 export const TABLE = "Canvassing";
 /** The region and the credentials for the local servers, which verify no signature. */
@@ -65,9 +50,10 @@ export const tableAt = (endpoint: string, name = TABLE): Table =>
 const idle: ServerWithFile[] = [];
 
 /** Returns a server with an empty table: one that an earlier test of this worker has used, or a new one. */
-export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
+export async function startFaultyDynamoDb() {
   const server = idle.pop() ?? (await startServerWithFile());
   let plan: FaultPlan = () => pass;
+  /** The operation of each request since `plan` was last called, in order. */
   const calls: string[] = [];
   const direct = sendTo(server.endpoint);
   // The snapshot keeps calls of `meanwhile` out of the number of calls that the table counts for the delayed request.
@@ -84,21 +70,24 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   });
   const { endpoint } = proxy;
   await createTable(server.endpoint);
-  const connect = (at: string, settings: ClientSettings = {}) =>
-    unsigned(dynamoClient({ endpoint: at, ...LOCAL, ...settings }));
   return {
+    /** The proxy, for a client that sends HTTP requests. */
     endpoint,
+    /** The table behind the faults, without the proxy. Its client `plainClient` repeats a failed request as the SDK does, but at once. */
     table: openTable(TABLE, plainClient(faulty)),
-    sdk: openTable(TABLE, connect(endpoint, patient)),
+    /** The same table with the client of the SDK, which waits between attempts and has time-outs. */
+    sdk: openTable(TABLE, unsigned(dynamoClient({ endpoint, ...LOCAL, ...patient }))),
+    /** The same table without faults. Its client is `plainClient` too. */
     direct: openTable(TABLE, plainClient(direct)),
     directEndpoint: server.endpoint,
     calls,
-    plan: (next) => {
+    plan: (next: FaultPlan): void => {
       plan = next;
       calls.length = 0;
     },
-    keysOf: async (partition) => storedRows(server.database, TABLE, partition).map(({ pk, sk }) => ({ pk, sk })),
-    stop: async () => {
+    keysOf: async (partition: string): Promise<Key[]> =>
+      storedRows(server.database, TABLE, partition).map(({ pk, sk }) => ({ pk, sk })),
+    stop: async (): Promise<void> => {
       proxy.stop();
       const client = new DynamoDBClient({ endpoint: server.endpoint, ...LOCAL });
       // A local service on this server has left its table. The next service would find data keys in it that its own KMS cannot decrypt.
@@ -109,17 +98,13 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   };
 }
 
-const SIGNATURE = `AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=${"0".repeat(64)}`;
-
-/** Sends the same signature with all requests. The server verifies none, and signing would take a fifth of the time of a request. */
-export function unsigned<C extends ReturnType<typeof dynamoClient>>(client: C): C {
+/** Makes the client send `SIGNATURE` with all requests, because signing would take a fifth of the time of a request. */
+function unsigned(client: DynamoDBDocumentClient): DynamoDBDocumentClient {
   const isSigning = client.middlewareStack.remove("httpSigningMiddleware");
   if (!isSigning) throw new Error("the SDK signs requests in a middleware of another name");
   client.middlewareStack.add(
     (next) => (call) => {
-      if (hasHeaders(call.request)) {
-        Object.assign(call.request.headers, { authorization: SIGNATURE, "x-amz-date": "20260101T000000Z" });
-      }
+      if (hasHeaders(call.request)) Object.assign(call.request.headers, SIGNATURE);
       return next(call);
     },
     { step: "finalizeRequest" },

@@ -32,27 +32,16 @@ function encoded(value: unknown): Json {
 
 function decoded(value: unknown): unknown {
   const [[kind, content] = []] = Object.entries(Object(value));
-  switch (kind) {
-    case "S":
-    case "BOOL":
-      return content;
-    case "N":
-      return Number(content);
-    case "NULL":
-      return null;
-    case "B":
-      return Buffer.from(String(content), "base64");
-    case "SS":
-      return new Set(Array.isArray(content) ? content : []);
-    case "NS":
-      return new Set(Array.isArray(content) ? content.map(Number) : []);
-    case "L":
-      return Array.isArray(content) ? content.map(decoded) : [];
-    case "M":
-      return mapped(content, decoded);
-    default:
-      throw new Error(`DynamoDB has returned a value of the unknown type ${kind}`);
-  }
+  if (kind === "S" || kind === "BOOL") return content;
+  if (kind === "N") return Number(content);
+  if (kind === "NULL") return null;
+  if (kind === "B") return Buffer.from(String(content), "base64");
+  if (kind === "M") return mapped(content, decoded);
+  const list = Array.isArray(content) ? content : [];
+  if (kind === "L") return list.map(decoded);
+  if (kind === "SS") return new Set(list);
+  if (kind === "NS") return new Set(list.map(Number));
+  throw new Error(`DynamoDB has returned a value of the unknown type ${kind}`);
 }
 
 /** The names of those fields of requests and responses that contain an item, a key or other named values. */
@@ -86,13 +75,18 @@ export const sendTo = (endpoint: string): Send => {
   return (operation, body) => post(url, operation, JSON.stringify(body));
 };
 
+/** The local server verifies no signature, so all requests have the same. */
+export const SIGNATURE = {
+  "x-amz-date": "20260101T000000Z",
+  authorization: `AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=${"0".repeat(64)}`,
+} as const;
+
 async function post(endpoint: URL, operation: string, body: string): Promise<Reply> {
   const headers = {
     "content-type": "application/x-amz-json-1.0",
     "content-length": Buffer.byteLength(body),
     "x-amz-target": `DynamoDB_20120810.${operation}`,
-    "x-amz-date": "20260101T000000Z",
-    authorization: `AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=${"0".repeat(64)}`,
+    ...SIGNATURE,
   };
   const sent = request(endpoint, { method: "POST", agent, headers });
   sent.end(body);
