@@ -1,11 +1,12 @@
 /** A proxy in front of the local service and its S3 bucket. Tests plan failures of requests and answers. */
 import { once } from "node:events";
-import { type IncomingMessage, request as open, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
+import { forwarded } from "./forwarded.ts";
 
 /** `cut` breaks the connection after this many bytes of a body. `hold` means that the proxy never answers. */
-export type Failure =
+type Failure =
   | { readonly cut: "request" | "answer"; readonly after: number }
   /** The service handles the request, but the client gets no answer. */
   | { readonly lose: "answer" }
@@ -15,21 +16,12 @@ export type Failure =
   /** Ends the connection normally after this many bytes of the answer. The client must notice that bytes are missing. */
   | { readonly shorten: number };
 
-export interface FaultyProxy {
-  readonly url: string;
+export async function startFaultyProxy(service: string) {
+  /** The origin of the bucket. The proxy gets it from the presigned URLs in the service's answers. */
+  let bucket = "";
   /**
    * The method and the path of each request so far, for example `PUT /uploads`. A path in the bucket does not contain the bucket's name.
    */
-  readonly calls: readonly string[];
-  /** Plans one failure for each of the next requests whose method and path begin with `call`. */
-  fail(call: string, ...failures: readonly Failure[]): void;
-  received(call: string, count?: number): Promise<void>;
-  stop(): void;
-}
-
-export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
-  /** The origin of the bucket. The proxy gets it from the presigned URLs in the service's answers. */
-  let bucket = "";
   const calls: string[] = [];
   const planned: { call: string; failure: Failure }[] = [];
   const events = new EventTarget();
@@ -56,7 +48,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
   }
 
   async function relay(request: IncomingMessage, response: ServerResponse, isApi: boolean, failure?: Failure) {
-    const answer = await ask(isApi ? service : bucket, request);
+    const answer = await forwarded(isApi ? service : bucket, request, await buffer(request));
     if (failure !== undefined && "lose" in failure) {
       await buffer(answer);
       return void request.socket.destroy();
@@ -100,32 +92,15 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
     });
   }
 
-  function ask(origin: string, request: IncomingMessage): Promise<IncomingMessage> {
-    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const { expect: _, ...headers } = request.headers;
-    const to = new URL(origin);
-    const { hostname, port } = to;
-    const sent = open({
-      hostname,
-      port,
-      method: request.method,
-      path: request.url,
-      headers: { ...headers, host: to.host },
-    });
-    sent.once("response", resolve).once("error", reject);
-    request.once("error", () => sent.destroy());
-    request.pipe(sent);
-    return promise;
-  }
-
   const count = (call: string): number => calls.filter((one) => one.startsWith(call)).length;
   return {
     url,
     calls,
-    fail: (call, ...failures) => {
+    /** Plans one failure for each of the next requests whose method and path begin with `call`. */
+    fail: (call: string, ...failures: readonly Failure[]): void => {
       planned.push(...failures.map((failure) => ({ call, failure })));
     },
-    async received(call, wanted = 1) {
+    async received(call: string, wanted = 1): Promise<void> {
       const from = count(call);
       while (count(call) < from + wanted) await once(events, "call");
     },
