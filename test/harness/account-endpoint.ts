@@ -11,26 +11,19 @@ import { answerPool, type PoolAnswer, type PoolUsers } from "./user-pool.ts";
 
 export const STACK = "Canvassing";
 
-export interface AccountEndpoint {
-  readonly environment: Readonly<Record<string, string>>;
-  readonly users: PoolUsers;
-  readonly parameters: Map<string, string>;
-  /** For each request so far, the name of the AWS service, for example `dynamodb`. */
-  readonly calls: string[];
-  /** The IAM actions that the requests so far need, for example `dynamodb:GetItem`. */
-  readonly actions: Set<string>;
-  stop(): void;
-}
+export type AccountEndpoint = Awaited<ReturnType<typeof startAccountEndpoint>>;
 
 const Parameter = z.object({ Name: z.string(), Value: z.optional(z.string()) });
 
 /** @param outputs the answer of the local service to `GET /local/outputs` */
 export async function startAccountEndpoint(
   outputs: Readonly<Record<"DynamoDbEndpoint" | "S3Endpoint" | "SqsEndpoint", string> & { OwnTableName?: string }>,
-): Promise<AccountEndpoint> {
+) {
   const users: PoolUsers = new Map();
   const parameters = new Map<string, string>();
+  /** For each request so far, the name of the AWS service, for example `dynamodb`. */
   const calls: string[] = [];
+  /** The IAM actions that the requests so far need, for example `dynamodb:GetItem`. */
   const actions = new Set<string>();
   const servers: Readonly<Record<string, string>> = {
     dynamodb: outputs.DynamoDbEndpoint,

@@ -8,29 +8,25 @@ export interface Visit extends Answer {
   readonly setCookies: readonly string[];
 }
 
-export interface Sent {
+interface Sent {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
 }
 
+interface SignIn {
+  readonly returnTo?: string;
+  readonly accessSeconds?: number;
+}
+
 /** The header that the console's scripts send with each request. */
 export const FROM_CONSOLE = { "X-Requested-With": "canvassing-console" } as const;
 
-export interface Browser {
-  readonly cookies: Map<string, string>;
-  /** Sends one request with the stored cookies, and stores the cookies of the answer. Does not follow a redirect. */
-  send(path: string, sent?: Sent): Promise<Visit>;
-  /** Sends a request to the API as the console's scripts do. */
-  call(method: string, path: string, body?: unknown): Promise<Visit>;
-  /** Signs in through the pages of the local issuer, and requests the callback. Returns the answer of the callback. */
-  signIn(email: string, options?: { readonly returnTo?: string; readonly accessSeconds?: number }): Promise<Visit>;
-  /** Signs in through the pages of the local issuer, and returns the URL of the callback without requesting it. */
-  callbackOf(email: string, options?: { readonly returnTo?: string; readonly accessSeconds?: number }): Promise<string>;
-}
+export type Browser = ReturnType<typeof newBrowser>;
 
-export function newBrowser(cookies = new Map<string, string>()): Browser {
-  const send: Browser["send"] = async (path, { method = "GET", headers = {}, body = "" } = {}) => {
+export function newBrowser(cookies = new Map<string, string>()) {
+  /** Sends one request with the stored cookies, and stores the cookies of the answer. Does not follow a redirect. */
+  async function send(path: string, { method = "GET", headers = {}, body = "" }: Sent = {}): Promise<Visit> {
     const url = new URL(path, baseUrl());
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     const bytes = Buffer.from(body);
@@ -49,8 +45,9 @@ export function newBrowser(cookies = new Map<string, string>()): Browser {
     for (const line of visit.setCookies) keep(cookies, line);
     assertDocumented(method, url.pathname, visit);
     return visit;
-  };
-  const callbackOf: Browser["callbackOf"] = async (email, { returnTo, accessSeconds } = {}) => {
+  }
+  /** Signs in through the pages of the local issuer, and returns the URL of the callback without requesting it. */
+  async function callbackOf(email: string, { returnTo, accessSeconds }: SignIn = {}): Promise<string> {
     const query = returnTo === undefined ? "" : `?returnTo=${encodeURIComponent(returnTo)}`;
     const login = await send(`/api/session/login${query}`);
     const form = new URLSearchParams({ email, ...(accessSeconds !== undefined && { expires_in: `${accessSeconds}` }) });
@@ -60,18 +57,20 @@ export function newBrowser(cookies = new Map<string, string>()): Browser {
       body: form.toString(),
     });
     return locationOf(chosen);
-  };
+  }
   return {
     cookies,
     send,
-    call: (method, path, body) =>
+    /** Sends a request to the API as the console's scripts do. */
+    call: (method: string, path: string, body?: unknown) =>
       send(path, {
         method,
         headers: { ...FROM_CONSOLE, ...(body !== undefined && { "Content-Type": "application/json" }) },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       }),
     callbackOf,
-    signIn: async (email, options) => send(await callbackOf(email, options)),
+    /** Signs in through the pages of the local issuer, and returns the answer of the callback. */
+    signIn: async (email: string, options?: SignIn) => send(await callbackOf(email, options)),
   };
 }
 

@@ -6,18 +6,14 @@ import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { publishedBlocks } from "#shared/prospects/read.ts";
-import { StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
+import { StoredNote, storedProspect } from "#shared/prospects/stored.ts";
 
 const PARALLEL = 16;
 
-export interface CompanyProspects {
-  /** All prospects that are not deleted, in any order. */
-  readonly prospects: StoredProspect[];
-  /** All notes, in any order. They include the notes of deleted prospects. */
-  readonly notes: readonly StoredNote[];
-}
+export type CompanyProspects = Awaited<ReturnType<typeof readAllProspects>>;
 
-export async function readAllProspects(table: Table, companyId: number): Promise<CompanyProspects> {
+/** Returns the prospects that are not deleted, and all notes, also those of deleted prospects, in any order. */
+export async function readAllProspects(table: Table, companyId: number) {
   const blocks = await publishedBlocks(table, keys.prospectRanges(companyId));
   const read = (block: number) => Array.fromAsync(table.query(attachedKeys.prospectsAndNotes(companyId, block)));
   const items = (await mapConcurrently(blocks, PARALLEL, read)).flat();

@@ -2,22 +2,15 @@
 import { randomUUID } from "node:crypto";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 
-interface MemoryIdentities extends IdentityProvider {
-  /** The subject (the user's id at the provider) of each invited e-mail address. */
-  readonly subjects: Map<string, string>;
-  readonly mails: string[];
-}
-
 /**
  * A repeated invitation of the same address gets the same subject, until the invitation is withdrawn. Each invitation adds a mail to
  * `mails`.
  */
-export function memoryIdentities(): MemoryIdentities {
+export function memoryIdentities() {
+  /** The subject (the user's id at the provider) of each invited e-mail address. */
   const subjects = new Map<string, string>();
   const mails: string[] = [];
-  return {
-    subjects,
-    mails,
+  const provider: IdentityProvider = {
     takesSubjects: false,
     answersAfterMs: 0,
     invite: async (email) => {
@@ -30,4 +23,5 @@ export function memoryIdentities(): MemoryIdentities {
       subjects.delete(email);
     },
   };
+  return { ...provider, subjects, mails };
 }

@@ -20,20 +20,7 @@ const Event = z.looseObject({
 /** `count` is the number of the attempt among all attempts, counted from 1. A repeated request of an attempt has the same number. */
 export type Behaviour = (receipt: Receipt, response: ServerResponse, count: number) => void;
 
-export interface Receiver {
-  readonly url: string;
-  /** The first request of each attempt. The service may repeat an attempt if it could not record the result in time. */
-  readonly receipts: Receipt[];
-  /** All requests, also the repeated ones. */
-  readonly requests: readonly Receipt[];
-  until(count: number): Promise<void>;
-  /** Unlike `until`, counts only one attempt of each delivery. */
-  untilDifferent(count: number): Promise<void>;
-  untilSome(isWanted: (receipt: Receipt) => boolean): Promise<void>;
-  /** Ignores events of earlier changes, because the service may publish a change after a later webhook was created. */
-  ignoreBefore(time: string): void;
-  close(): Promise<void>;
-}
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
 /** On a busy machine, deliveries take minutes. The wait ends before the test does, so that the error says how many have arrived. */
 const WAIT_MS = 240_000;
@@ -47,8 +34,10 @@ const isSameAttempt = ({ headers: one }: Receipt, { headers: other }: Receipt): 
   one["x-service-attempt"] === other["x-service-attempt"] &&
   one["x-service-delivery"] === other["x-service-delivery"];
 
-export async function startReceiver(behave: Behaviour = (_, response) => response.end()): Promise<Receiver> {
+export async function startReceiver(behave: Behaviour = (_, response) => response.end()) {
+  /** The first request of each attempt. The service may repeat an attempt if it could not record the result in time. */
   const receipts: Receipt[] = [];
+  /** All requests, also the repeated ones. */
   const requests: Receipt[] = [];
   let since = "";
   const { endpoint, stop } = await serveOnLoopback(async (request, response) => {
@@ -71,12 +60,14 @@ export async function startReceiver(behave: Behaviour = (_, response) => respons
     url: `${endpoint}/hook`,
     receipts,
     requests,
-    until: (count) => waitFor(count, () => receipts.length),
-    untilDifferent: (count) => waitFor(count, () => new Set(receipts.map(({ event }) => event.id)).size),
-    untilSome: (isWanted) => waitFor(1, () => Number(receipts.some(isWanted))),
-    ignoreBefore: (time) => {
+    until: (count: number) => waitFor(count, () => receipts.length),
+    /** Unlike `until`, counts only one attempt of each delivery. */
+    untilDifferent: (count: number) => waitFor(count, () => new Set(receipts.map(({ event }) => event.id)).size),
+    untilSome: (isWanted: (receipt: Receipt) => boolean) => waitFor(1, () => Number(receipts.some(isWanted))),
+    /** Ignores events of earlier changes, because the service may publish a change after a later webhook was created. */
+    ignoreBefore: (time: string): void => {
       since = time;
     },
-    close: async () => stop(),
+    close: async (): Promise<void> => stop(),
   };
 }

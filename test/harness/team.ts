@@ -8,27 +8,18 @@ import { tableAt } from "./faulty-dynamodb.ts";
 import { outputsOf } from "./local-outputs.ts";
 import { dataOf, uniqueName } from "./shapes.ts";
 
-export interface Team {
-  readonly owner: Client;
-  readonly admin: Client;
-  /** Sales users without permissions. */
-  readonly rep: Client;
-  readonly rep2: Client;
-  /** A sales user with the permission canViewAllProspects. */
-  readonly viewer: Client;
-  /** A sales user with the permission canManageProspects. */
-  readonly importer: Client;
-  readonly otherOwner: Client;
-  readonly otherRep: Client;
-}
+export type Team = Awaited<ReturnType<typeof newTeam>>;
 
 export async function openLocalTable(): Promise<Table> {
   const { DynamoDbEndpoint, TableName } = await outputsOf(baseUrl());
   return tableAt(DynamoDbEndpoint, TableName);
 }
 
-/** Creates two companies with users of each role. The clients whose names begin with `other` belong to the second company. */
-export async function newTeam(): Promise<Team> {
+/**
+ * Creates two companies with users of each role. The clients whose names begin with `other` belong to the second company. `rep`, `rep2`,
+ * `viewer` and `importer` are sales users: the first two without permissions, `viewer` and `importer` with one permission each.
+ */
+export async function newTeam() {
   const context = contextOn(await openLocalTable());
   const domain = `${uniqueName().toLowerCase()}.test`;
   const company = async (name: string): Promise<Client> => {
