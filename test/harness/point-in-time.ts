@@ -4,28 +4,15 @@
  */
 import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
-import {
-  type AttributeValue,
-  BatchWriteItemCommand,
-  CreateTableCommand,
-  DescribeTableCommand,
-  DynamoDBClient,
-  paginateScan,
-  type TableDescription,
-} from "@aws-sdk/client-dynamodb";
-import {
-  DescribeStreamCommand,
-  DynamoDBStreamsClient,
-  GetRecordsCommand,
-  GetShardIteratorCommand,
-} from "@aws-sdk/client-dynamodb-streams";
+import * as dynamodb from "@aws-sdk/client-dynamodb";
+import * as dynamodbStreams from "@aws-sdk/client-dynamodb-streams";
 import * as z from "zod/mini";
 import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { LOCAL } from "./faulty-dynamodb.ts";
 import { forwarded } from "./forwarded.ts";
 
 type Json = Record<string, unknown>;
-type Row = Record<string, AttributeValue>;
+type Row = Record<string, dynamodb.AttributeValue>;
 
 const JsonBody = z.record(z.string(), z.unknown());
 const Named = z.looseObject({ TableName: z.string() });
@@ -61,8 +48,8 @@ interface TableState {
 
 export async function startPointInTime(engine: string) {
   const settings = { endpoint: engine, ...LOCAL };
-  const client = new DynamoDBClient(settings);
-  const streams = new DynamoDBStreamsClient(settings);
+  const client = new dynamodb.DynamoDBClient(settings);
+  const streams = new dynamodbStreams.DynamoDBStreamsClient(settings);
   const states = new Map<string, TableState>();
   const restores = new Set<Promise<void>>();
   /** The operation of each request so far, with its table or resource. */
@@ -74,14 +61,11 @@ export async function startPointInTime(engine: string) {
     return state;
   };
 
-  async function tableOf(name: string): Promise<TableDescription> {
-    try {
-      const { Table } = await client.send(new DescribeTableCommand({ TableName: name }));
-      if (Table !== undefined) return Table;
-    } catch {
-      // The server does not know the table. The error for this is thrown below.
-    }
-    throw new AwsError("TableNotFoundException", `Table not found: ${name}`);
+  async function tableOf(name: string): Promise<dynamodb.TableDescription> {
+    const description = client.send(new dynamodb.DescribeTableCommand({ TableName: name }));
+    const table = (await description.catch(() => undefined))?.Table;
+    if (table === undefined) throw new AwsError("TableNotFoundException", `Table not found: ${name}`);
+    return table;
   }
 
   const nameOf = (arn: string): string => /:table\/([^/]+)/.exec(arn)?.[1] ?? "";
@@ -133,30 +117,23 @@ export async function startPointInTime(engine: string) {
     return { TableDescription: { TableName: TargetTableName, TableStatus: "CREATING", RestoreSummary: summary } };
   }
 
-  async function createLike(source: TableDescription, TableName: string): Promise<void> {
+  async function createLike(source: dynamodb.TableDescription, TableName: string): Promise<void> {
+    const { KeySchema, AttributeDefinitions } = source;
     const GlobalSecondaryIndexes = source.GlobalSecondaryIndexes?.map(({ IndexName, KeySchema, Projection }) => ({
       IndexName,
       KeySchema,
       Projection,
     }));
-    const { KeySchema, AttributeDefinitions } = source;
-    await client.send(
-      new CreateTableCommand({
-        TableName,
-        KeySchema,
-        AttributeDefinitions,
-        BillingMode: "PAY_PER_REQUEST",
-        GlobalSecondaryIndexes,
-      }),
-    );
+    const like = { KeySchema, AttributeDefinitions, GlobalSecondaryIndexes, BillingMode: "PAY_PER_REQUEST" as const };
+    await client.send(new dynamodb.CreateTableCommand({ TableName, ...like }));
   }
 
   /** Fills the target with the rows at the second `at`: the first stream record of a row since then has the row's version of that time. */
-  async function fillTable(source: TableDescription, target: string, at: number): Promise<void> {
+  async function fillTable(source: dynamodb.TableDescription, target: string, at: number): Promise<void> {
     const keys = (source.KeySchema ?? []).map(({ AttributeName = "" }) => AttributeName);
     const textOf = (row: Row): string => JSON.stringify(keys.map((key) => row[key]));
     const rows = new Map<string, Row>();
-    for await (const { Items = [] } of paginateScan(
+    for await (const { Items = [] } of dynamodb.paginateScan(
       { client },
       { TableName: source.TableName, ConsistentRead: true },
     )) {
@@ -174,7 +151,7 @@ export async function startPointInTime(engine: string) {
     const all = [...rows.values()];
     for (let first = 0; first < all.length; first += 25) {
       const puts = all.slice(first, first + 25).map((Item) => ({ PutRequest: { Item } }));
-      await client.send(new BatchWriteItemCommand({ RequestItems: { [target]: puts } }));
+      await client.send(new dynamodb.BatchWriteItemCommand({ RequestItems: { [target]: puts } }));
     }
   }
 
@@ -237,7 +214,7 @@ export async function startPointInTime(engine: string) {
     if (operation !== "DescribeTable" && operation !== "UpdateTable") return answer;
     const state = states.get(Named.parse(body).TableName);
     if (state === undefined) return answer;
-    const field = operation === "DescribeTable" ? "Table" : "TableDescription";
+    const field = operation === "DescribeTable" ? "Table" : "dynamodb.TableDescription";
     const parsed = z.parse(JsonBody, JSON.parse(answer));
     if (parsed[field] === undefined) return answer;
     if (operation === "UpdateTable") state.status = "UPDATING";
@@ -284,13 +261,15 @@ export async function startPointInTime(engine: string) {
 }
 
 /** Yields all records that the stream has at the moment, each with the id of its shard. */
-export async function* recordsOf(streams: DynamoDBStreamsClient, StreamArn: string | undefined) {
-  const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn }));
+export async function* recordsOf(streams: dynamodbStreams.DynamoDBStreamsClient, StreamArn: string | undefined) {
+  const { StreamDescription } = await streams.send(new dynamodbStreams.DescribeStreamCommand({ StreamArn }));
   for (const { ShardId = "" } of StreamDescription?.Shards ?? []) {
     const start = { StreamArn, ShardId, ShardIteratorType: "TRIM_HORIZON" } as const;
-    let { ShardIterator } = await streams.send(new GetShardIteratorCommand(start));
+    let { ShardIterator } = await streams.send(new dynamodbStreams.GetShardIteratorCommand(start));
     while (ShardIterator !== undefined) {
-      const { Records = [], NextShardIterator } = await streams.send(new GetRecordsCommand({ ShardIterator }));
+      const { Records = [], NextShardIterator } = await streams.send(
+        new dynamodbStreams.GetRecordsCommand({ ShardIterator }),
+      );
       for (const record of Records) yield { record, shardId: ShardId };
       // An open shard always has a next iterator, so reading ends at an empty page.
       ShardIterator = Records.length === 0 ? undefined : NextShardIterator;
