@@ -156,7 +156,17 @@ test("GeoJSON and a body of operations are refused too, and a body of 1 MB is ac
   const most = `${start}${"é".repeat((1_000_000 - Buffer.byteLength(start) - 2) / 2)}"}`;
   expect(Buffer.byteLength(most)).toBe(1_000_000);
   bodyOf(await send("POST", "/api/prospects", { headers: json, body: most }), 201, z.object({ name: z.literal("é") }));
-  problemOf(await send("POST", "/api/prospects", { headers: json, body: `${most} ` }), 413, "payload_too_large");
+  for (const tooLarge of [`${most} `, most.padEnd(5_000_000), most.padEnd(11_000_000)]) {
+    problemOf(await send("POST", "/api/prospects", { headers: json, body: tooLarge }), 413, "payload_too_large");
+  }
+});
+
+test("another media type gives 415, and a charset is accepted", async () => {
+  const sentAs = (type: string) => send("POST", "/api/prospects", { headers: { "Content-Type": type }, body: "{}" });
+  for (const type of ["text/plain", "application/problem+json", "application/jsonp"]) {
+    problemOf(await sentAs(type), 415, "unsupported_media_type");
+  }
+  expect((await sentAs("application/json; charset=utf-8")).status).toBe(201);
 });
 
 test("an answer is a text, whatever the request accepts", async () => {
