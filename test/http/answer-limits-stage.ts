@@ -3,72 +3,19 @@ import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
-import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { StoredImport } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
-import { newAppointmentWrites } from "#shared/prospects/appointments.ts";
-import { insertNote } from "#shared/prospects/rows.ts";
-import { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
-import { StoredStatus } from "#shared/reference/schema.ts";
-import { newValueWrites } from "#shared/reference/values.ts";
 import { deliveryItem, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { type Answer, type Client, json } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, Identified, present } from "../harness/shapes.ts";
 import { openLocalTable } from "../harness/team.ts";
-import {
-  account,
-  address,
-  appointment,
-  badFile,
-  key,
-  name,
-  prospect,
-  STREAMED,
-  SUMMARIES,
-  territory,
-  text,
-  webhook,
-  wide,
-} from "./answer-limits-records.ts";
-
-/**
- * Returns an id that the service does not assign, for a copy of a record that a request has created. The copies are written directly to the
- * table, because requests for them would take fifteen seconds of processor time.
- */
-const unusedId = (companyId: number, i: number): number => 2 ** 44 + companyId * 1_000 + i;
-
-async function onlyRow(table: Table, range: Parameters<Table["query"]>[0]): Promise<Item> {
-  const rows: Item[] = [];
-  for await (const row of table.query(range)) rows.push(row);
-  expect(rows).toHaveLength(1);
-  return present(rows[0]);
-}
-
-/**
- * Gives each webhook in `to` the maximum number of registrations, which are copies of the registration `like`. Requests for them would take
- * ten seconds of processor time.
- */
-async function addRegistrations(
-  table: Table,
-  { companyId, from, like, to }: { companyId: number; from: number; like: number; to: readonly number[] },
-): Promise<void> {
-  const { pk: _pk, sk: _sk, ...row } = present(await table.get(keys.registration(companyId, from, like)));
-  for (const [i, webhookId] of to.entries()) {
-    const copies = Array.from({ length: limits.registrationsPerWebhook }, (_, j) => {
-      // The service does not assign ids as large as this, so it is unused.
-      const id = 2 ** 46 + companyId * 10_000 + i * limits.registrationsPerWebhook + j;
-      return { ...keys.registration(companyId, webhookId, id), ...row, id, webhookId };
-    });
-    await table.batchPut(copies);
-    const registrationCount = limits.registrationsPerWebhook;
-    await table.write({ update: keys.webhook(companyId, webhookId), change: { set: { registrationCount } } });
-  }
-}
+import * as largest from "./answer-limits-records.ts";
+import { STREAMED, SUMMARIES, text, wide } from "./answer-limits-records.ts";
 
 const inLanes = <T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> =>
   mapConcurrently([...Array(count).keys()], 4, work);
@@ -79,7 +26,7 @@ interface Target {
   readonly companyId: number;
 }
 
-export type Requests = ReturnType<typeof requestsOf>;
+type Requests = ReturnType<typeof requestsOf>;
 
 export function requestsOf(client: Client) {
   const ask = (method: string, path: string, body?: object, key?: string): Promise<Answer> =>
@@ -119,8 +66,6 @@ export function requestsOf(client: Client) {
   return { ask, post, made, newJob };
 }
 
-export type Stage = Awaited<ReturnType<typeof newStage>>;
-
 /**
  * Creates the records of the company whose user sends `requests`. Returns the ids that the requests of the test use. Most names are the
  * names of the collections in the paths of the routes.
@@ -135,15 +80,20 @@ export async function newStage(requests: Requests) {
   const tags = await addTags(target);
   const prospectId = await addProspect(target, tags);
   const attached = await addNotesAndAppointments(target, prospectId);
-  const territories = await inLanes(32, () => made("/api/territories", territory));
-  await inLanes(20, () => made("/api/prospects", prospect));
+  const territories = await inLanes(32, () => made("/api/territories", largest.territory));
+  await inLanes(20, () => made("/api/prospects", largest.prospect));
   const users = await inLanes(20, (i) =>
-    made("/api/users", { email: `${randomUUID()}${i}@x.test`, firstName: name, lastName: name, role: "sales" }),
+    made("/api/users", {
+      email: `${randomUUID()}${i}@x.test`,
+      firstName: largest.name,
+      lastName: largest.name,
+      role: "sales",
+    }),
   );
-  const accounts = await inLanes(limits.serviceAccounts - 1, () => made("/api/service-accounts", account));
+  const accounts = await inLanes(limits.serviceAccounts - 1, () => made("/api/service-accounts", largest.account));
   for (let i = 1; i < limits.keysPerAccount; i++) {
     const path = `/api/service-accounts/${present(accounts[0])}/keys`;
-    bodyOf(await ask("POST", path, key), 201, z.object({ id: z.string() }));
+    bodyOf(await ask("POST", path, largest.key), 201, z.object({ id: z.string() }));
   }
   const importId = await addImports(target);
   const { button, ...webhooks } = await addWebhooks(target);
@@ -167,17 +117,12 @@ export async function newStage(requests: Requests) {
   };
 }
 
-async function addStatuses({ requests: { ask, made }, table, companyId }: Target): Promise<number> {
-  const statuses = z.parse(z.array(Identified), (await ask("GET", "/api/statuses")).body).length;
-  const status = await made("/api/statuses", { value: wide(limits.displayValue, "s0") });
-  const likeStatus = StoredStatus.parse(await table.get(keys.status(companyId, status)));
-  await inLanes(limits.statusesPerCompany - statuses - 3, (i) => {
-    const copy = { ...likeStatus, id: unusedId(companyId, i), value: wide(limits.displayValue, `s${i + 1}`) };
-    return table.transact(newValueWrites(companyId, copy));
-  });
-  // This request increases the version number of the statuses. Without it, the service would not read the copies.
-  await made("/api/statuses", { value: wide(limits.displayValue, "s") });
-  return status;
+async function addStatuses({ requests: { ask, made } }: Target): Promise<number> {
+  const count = z.parse(z.array(Identified), (await ask("GET", "/api/statuses")).body).length;
+  const statuses = await inLanes(limits.statusesPerCompany - count - 1, (i) =>
+    made("/api/statuses", { value: wide(limits.displayValue, `s${i}`) }),
+  );
+  return present(statuses[0]);
 }
 
 async function addTags({ requests: { ask } }: Target): Promise<readonly number[]> {
@@ -193,32 +138,24 @@ async function addTags({ requests: { ask } }: Target): Promise<readonly number[]
 }
 
 async function addProspect({ requests: { ask, made } }: Target, tags: readonly number[]): Promise<number> {
-  const prospectId = await made("/api/prospects", { ...prospect, address });
+  const prospectId = await made("/api/prospects", { ...largest.prospect, address: largest.address });
   await ask("PUT", `/api/prospects/${prospectId}/tags`, { tagIds: tags.slice(0, limits.tagsPerProspect) });
-  const lines = Object.values(address).map((line) => `"${line}"`);
+  const lines = Object.values(largest.address).map((line) => `"${line}"`);
   const addressRows = Array.from({ length: limits.pageSizeMax }, () => lines.join());
-  const addressFile = csvForm(`${Object.keys(address).join()}\n${addressRows.join("\n")}\n`);
+  const addressFile = csvForm(`${Object.keys(largest.address).join()}\n${addressRows.join("\n")}\n`);
   bodyOf(await ask("POST", "/api/prospects/import", addressFile), 200, Identified);
   return prospectId;
 }
 
-async function addNotesAndAppointments({ requests: { made }, table, companyId }: Target, prospectId: number) {
-  const note = await made(`/api/prospects/${prospectId}/notes`, { body: text(limits.note) });
-  const appointmentId = await made(`/api/prospects/${prospectId}/appointments`, appointment);
-  const likeNote = StoredNote.parse(await onlyRow(table, attachedKeys.notes(companyId, prospectId)));
-  const likeAppointment = StoredAppointment.parse(
-    await onlyRow(table, attachedKeys.appointments(companyId, prospectId)),
-  );
-  await inLanes(STREAMED - 1, async (i) => {
-    const id = unusedId(companyId, i);
-    await table.transact(insertNote({ ...likeNote, id }));
-    await table.transact(newAppointmentWrites({ ...likeAppointment, id }));
-  });
-  return { notes: note, appointments: appointmentId };
+async function addNotesAndAppointments({ requests: { made } }: Target, prospectId: number) {
+  const path = `/api/prospects/${prospectId}`;
+  const [notes] = await inLanes(STREAMED, () => made(`${path}/notes`, { body: text(limits.note) }));
+  const [appointments] = await inLanes(STREAMED, () => made(`${path}/appointments`, largest.appointment));
+  return { notes: present(notes), appointments: present(appointments) };
 }
 
 async function addImports({ requests: { ask }, table, companyId }: Target): Promise<number> {
-  const imported = await ask("POST", "/api/prospects/import", csvForm(badFile));
+  const imported = await ask("POST", "/api/prospects/import", csvForm(largest.badFile));
   const importId = bodyOf(imported, 200, Identified).id;
   const stored = StoredImport.parse(await table.get(keys.import(companyId, importId)));
   const rows: (Key & Item)[] = [];
@@ -232,22 +169,22 @@ async function addImports({ requests: { ask }, table, companyId }: Target): Prom
   return importId;
 }
 
-async function addWebhooks({ requests: { ask }, table, companyId }: Target) {
+async function addWebhooks({ requests: { ask } }: Target) {
   const WithRegistrations = z.object({ id: z.number(), registrations: z.array(Identified) });
-  const newWebhook = async (count: number) =>
-    bodyOf(await ask("POST", "/api/webhooks", webhook(count)), 201, WithRegistrations);
-  const [first, second] = [
-    await newWebhook(limits.registrationsPerWebhook),
-    await newWebhook(limits.registrationsPerWebhook),
-  ];
-  const button = present(first.registrations[0]).id;
-  const more = await inLanes(limits.webhooksPerCompany - 3, () => newWebhook(0));
-  await addRegistrations(table, { companyId, from: first.id, like: button, to: more.map(({ id }) => id) });
+  const webhooks = await inLanes(limits.webhooksPerCompany - 1, async () => {
+    const body = largest.webhook(limits.registrationsPerWebhook);
+    return bodyOf(await ask("POST", "/api/webhooks", body), 201, WithRegistrations);
+  });
+  const [first, second] = [present(webhooks[0]), present(webhooks[1])];
   // One registration of `second` is deleted, because the test later creates one.
   const spare = present(second.registrations[0]).id;
   bodyOf(await ask("DELETE", `/api/webhooks/${second.id}/registrations/${spare}`), 200, Identified);
-  const webhookOfDelivery = first.id;
-  return { webhooks: second.id, registration: present(second.registrations[1]).id, webhookOfDelivery, button };
+  return {
+    webhooks: second.id,
+    registration: present(second.registrations[1]).id,
+    webhookOfDelivery: first.id,
+    button: present(first.registrations[0]).id,
+  };
 }
 
 /** Creates `SUMMARIES` deliveries. Returns the id of the one that has the most attempts and the largest body. */

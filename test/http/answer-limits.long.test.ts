@@ -3,7 +3,7 @@
  * too large for Lambda, as API Gateway does.
  */
 import { randomUUID } from "node:crypto";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { answerBytes } from "#shared/http/answer.ts";
 import * as limits from "#shared/limits.ts";
@@ -13,66 +13,36 @@ import { csvForm } from "../harness/csv-form.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
 import { bodyOf, Identified } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
-import {
-  account,
-  address,
-  appointment,
-  badFile,
-  filter,
-  key,
-  name,
-  newNote,
-  OPERATIONS,
-  prospect,
-  registration,
-  STREAMED,
-  SUMMARIES,
-  territory,
-  text,
-  webhook,
-  wide,
-} from "./answer-limits-records.ts";
-import { newStage, type Requests, requestsOf, type Stage } from "./answer-limits-stage.ts";
+import * as largest from "./answer-limits-records.ts";
+import { newNote, OPERATIONS, STREAMED, SUMMARIES, text, wide } from "./answer-limits-records.ts";
+import { newStage, requestsOf } from "./answer-limits-stage.ts";
 
-let requests: Requests;
-let stage: Stage;
-beforeAll(async () => {
-  requests = requestsOf((await newTeam()).owner);
-  stage = await newStage(requests);
-}, 300_000);
+const requests = requestsOf((await newTeam()).owner);
+const stage = await newStage(requests);
 
 const idsOf = async (path: string): Promise<number[]> =>
   z.parse(z.array(Identified), (await requests.ask("GET", path)).body).map(({ id }) => id);
 
 type Check = (answer: Answer) => void;
-const listOf = ({ body }: Answer): readonly unknown[] => z.parse(z.array(z.unknown()), body);
-const itemsOf = ({ body }: Answer): readonly unknown[] =>
-  z.parse(z.object({ items: z.array(z.unknown()) }), body).items;
 const isRecord: Check = ({ body }) => void z.parse(Identified, body);
-const counts =
-  (count: number): Check =>
-  (answer) =>
-    expect(listOf(answer)).toHaveLength(count);
-const atLeast =
-  (count: number): Check =>
-  (answer) =>
-    expect(listOf(answer).length).toBeGreaterThanOrEqual(count);
-const items =
-  (count: number): Check =>
-  (answer) =>
-    expect(itemsOf(answer)).toHaveLength(count);
-const moreItemsThan =
-  (count: number): Check =>
-  (answer) =>
-    expect(itemsOf(answer).length).toBeGreaterThan(count);
-const has =
-  (field: string): Check =>
-  ({ body }) =>
-    expect(body).toHaveProperty(field);
 const matches =
   (expected: object): Check =>
   ({ body }) =>
     expect(body).toMatchObject(expected);
+const counts = (length: number): Check => matches({ length });
+const items = (length: number): Check => matches({ items: { length } });
+const atLeast =
+  (count: number): Check =>
+  ({ body }) =>
+    expect(z.parse(z.array(z.unknown()), body).length).toBeGreaterThanOrEqual(count);
+const moreItemsThan =
+  (count: number): Check =>
+  ({ body }) =>
+    expect(z.parse(z.object({ items: z.array(z.unknown()) }), body).items.length).toBeGreaterThan(count);
+const has =
+  (field: string): Check =>
+  ({ body }) =>
+    expect(body).toHaveProperty(field);
 
 interface Visit {
   /** Replaces the id in the path, which by default is the id in `stage` with the name of the collection. */
@@ -104,16 +74,18 @@ const walk: Readonly<Record<string, Visit>> = {
   "POST /api/session/logout": { how: "bare" },
   "GET /api/me": { whole: has("company.id") },
 
-  "POST /api/users": { body: { email: `${randomUUID()}@x.test`, firstName: name, lastName: name, role: "sales" } },
+  "POST /api/users": {
+    body: { email: `${randomUUID()}@x.test`, firstName: largest.name, lastName: largest.name, role: "sales" },
+  },
   "GET /api/users": { whole: atLeast(25) },
   "GET /api/users/{id}": {},
   "PATCH /api/users/{id}": { body: { role: "admin" } },
 
-  "POST /api/service-accounts": { body: account },
+  "POST /api/service-accounts": { body: largest.account },
   "GET /api/service-accounts": { whole: counts(limits.serviceAccounts) },
   "GET /api/service-accounts/{id}": {},
-  "PATCH /api/service-accounts/{id}": { body: { name } },
-  "POST /api/service-accounts/{id}/keys": { body: key, whole: has("key") },
+  "PATCH /api/service-accounts/{id}": { body: { name: largest.name } },
+  "POST /api/service-accounts/{id}/keys": { body: largest.key, whole: has("key") },
   "GET /api/service-accounts/{id}/keys": { whole: counts(limits.keysPerAccount) },
   "POST /api/service-accounts/{id}/keys/{keyId}/take-over": { whole: has("id") },
   "POST /api/service-accounts/{id}/keys/{keyId}/rotate": { body: { overlapSeconds: 60 }, whole: has("key") },
@@ -132,7 +104,7 @@ const walk: Readonly<Record<string, Visit>> = {
   },
   "GET /api/tags": { whole: atLeast(limits.tagsPerCompany) },
 
-  "POST /api/prospects": { body: { ...prospect, address } },
+  "POST /api/prospects": { body: { ...largest.prospect, address: largest.address } },
   "GET /api/prospects": { query: `pageSize=${limits.pageSizeMax}`, whole: items(limits.pageSizeMax) },
   "POST /api/prospects/search": {
     ...{ body: { pageSize: limits.pageSizeMax + 1 }, how: "unkeyed" },
@@ -151,7 +123,7 @@ const walk: Readonly<Record<string, Visit>> = {
   },
 
   "GET /api/prospects/import/template.csv": { whole: (answer) => expect(answer.text).toMatch(/^\S/) },
-  "POST /api/prospects/import": { body: csvForm(badFile), whole: matches(errors) },
+  "POST /api/prospects/import": { body: csvForm(largest.badFile), whole: matches(errors) },
   "POST /api/prospects/imports": {
     body: {
       mapping: Object.fromEntries(
@@ -212,7 +184,7 @@ const walk: Readonly<Record<string, Visit>> = {
   "GET /api/notes/{id}": {},
   "PATCH /api/notes/{id}": { body: { body: text(limits.note - 1) } },
   "DELETE /api/notes/{id}": {},
-  "POST /api/prospects/{id}/appointments": { body: appointment },
+  "POST /api/prospects/{id}/appointments": { body: largest.appointment },
   "GET /api/appointments": { query: "from=2020-01-01&to=2020-01-02", whole: counts(STREAMED + 1) },
   "GET /api/appointments/{id}": {},
   "PATCH /api/appointments/{id}": { body: { allDay: true } },
@@ -224,12 +196,12 @@ const walk: Readonly<Record<string, Visit>> = {
   },
   "POST /api/prospects/{id}/actions/{registrationId}": { whole: has("deliveryId") },
 
-  "POST /api/addresses": { body: { ...address, formattedAddress: text(4 * limits.addressLine) } },
+  "POST /api/addresses": { body: { ...largest.address, formattedAddress: text(4 * limits.addressLine) } },
   "GET /api/addresses": { query: `limit=${limits.pageSizeMax}`, whole: counts(limits.pageSizeMax) },
   "GET /api/addresses/{id}": {},
   "PATCH /api/addresses/{id}": { body: { zip: "1" } },
 
-  "POST /api/territories": { body: territory },
+  "POST /api/territories": { body: largest.territory },
   "GET /api/territories": { whole: counts(33) },
   "GET /api/territories.geojson": { whole: matches({ features: { length: 33 } }) },
   "POST /api/territories/import": {
@@ -249,8 +221,8 @@ const walk: Readonly<Record<string, Visit>> = {
   "PATCH /api/territories/{id}": { body: { totalProperties: 9 } },
   "DELETE /api/territories/{id}": {},
 
-  "POST /api/webhooks": { body: webhook(limits.registrationsPerWebhook) },
-  "POST /api/webhooks/{id}/registrations": { body: registration },
+  "POST /api/webhooks": { body: largest.webhook(limits.registrationsPerWebhook) },
+  "POST /api/webhooks/{id}/registrations": { body: largest.registration },
   "GET /api/webhooks": {
     whole: ({ body }) => {
       const Listed = z.array(z.object({ registrations: z.array(z.object({ filter: z.unknown() })) }));
@@ -258,7 +230,7 @@ const walk: Readonly<Record<string, Visit>> = {
       expect(found).toHaveLength(limits.webhooksPerCompany);
       for (const { registrations } of found) {
         expect(registrations).toHaveLength(limits.registrationsPerWebhook);
-        for (const { filter: shown } of registrations) expect(shown).toEqual(filter);
+        for (const { filter: shown } of registrations) expect(shown).toEqual(largest.filter);
       }
     },
   },
