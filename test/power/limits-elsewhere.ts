@@ -20,7 +20,7 @@ export const others = {
   subscriptionsSettleMs: "test/webhooks/matching.test.ts",
   webhooksPerCompany: "test/webhooks/webhooks.api.test.ts",
   doubleTriggerMs: "test/webhooks/manual-trigger.test.ts",
-  deliveryKeptMs: "test/webhooks/debounce.deep.test.ts",
+  deliveryKeptMs: "test/webhooks/debounce.test.ts",
   directMatches: "test/webhooks/fan-out.deep.test.ts",
   directMatchesTogether: "test/webhooks/fan-out.test.ts",
   lookupsAtOnce: "test/outbound/dns.deep.test.ts",
