@@ -21,7 +21,7 @@ export const others = {
   webhooksPerCompany: "test/webhooks/webhooks.api.test.ts",
   doubleTriggerMs: "test/webhooks/manual-trigger.test.ts",
   deliveryKeptMs: "test/webhooks/debounce.test.ts",
-  directMatches: "test/webhooks/fan-out.deep.test.ts",
+  directMatches: "test/webhooks/fan-out.test.ts",
   directMatchesTogether: "test/webhooks/fan-out.test.ts",
   lookupsAtOnce: "test/outbound/dns.deep.test.ts",
   nameKeptMs: "test/outbound/dns.deep.test.ts",
