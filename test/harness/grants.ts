@@ -64,7 +64,7 @@ const rare: readonly RareGrants[] = [
     files: ["events/sweep"],
     grants: { deliveries: ["UpdateItem"], imports: ["UpdateItem"], exports: ["UpdateItem"], bulkJobs: ["UpdateItem"] },
     reason:
-      "A message or the run of a job is lost: test/webhooks/sweeping.deep.test.ts, test/jobs/{export,import-jobs.deep,bulk}.test.ts.",
+      "A message or the run of a job is lost: test/webhooks/sweeping.test.ts, test/jobs/{export,import-jobs.deep,bulk}.test.ts.",
   },
   {
     files: ["events/sweep"],
