@@ -5,7 +5,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { messageGroup, type Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
-import { contextOn, type EventContext } from "#shared/context.ts";
+import { type ApiContext, contextOn, type EventContext } from "#shared/context.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { type Secrets, secretsOn } from "#shared/secrets/secrets.ts";
@@ -56,9 +56,10 @@ export class DeliverySimulation {
   /** The highest number of concurrent requests to a receiver so far, by its URL. */
   readonly mostInFlight = new Map<string, number>();
   readonly context: EventContext;
+  /** The context of API requests. */
+  readonly api: ApiContext;
   sweeps = true;
   answers: (post: Post, now: number) => Answer = () => ({ ms: 0 });
-  readonly #db: FaultyDynamoDb;
   readonly #secrets: Secrets;
   readonly #count: number;
   /** Busy senders of a message group, by its name. */
@@ -68,7 +69,6 @@ export class DeliverySimulation {
   #running = 0;
 
   constructor(db: FaultyDynamoDb, count: number, timeScale = 1) {
-    this.#db = db;
     this.#secrets = secretsOn(db.direct);
     this.#count = count;
     const table = calledBy((work) => this.#counted(work), db.direct);
@@ -78,8 +78,10 @@ export class DeliverySimulation {
         this.queued++;
       }
     };
+    const clock = { now: () => this.clock };
+    this.api = contextOn(db.direct, clock);
     this.context = {
-      ...quietContext(table, { now: () => this.clock }, send),
+      ...quietContext(table, clock, send),
       // The simulated clock must not advance during a call to the key service.
       secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
       wait: (ms) => this.#rest(ms),
@@ -90,11 +92,10 @@ export class DeliverySimulation {
   }
 
   async hook(event = "prospect.created"): Promise<Hook> {
-    const plain = contextOn(this.#db.direct, { now: () => START });
     allowLoopback();
-    const { companyId } = await newOwner(plain);
+    const { companyId } = await newOwner(this.api);
     const url = `http://127.0.0.1:1/${companyId}`;
-    const { id } = await createWebhook(plain, companyId, { name: "x", url, registrations: [automatic(event)] });
+    const { id } = await createWebhook(this.api, companyId, { name: "x", url, registrations: [automatic(event)] });
     const made = { companyId, webhookId: id, url };
     this.hooks.push(made);
     return made;

@@ -2,7 +2,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
-import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { countOverdue, reportLag } from "#shared/webhooks/reconcile/lag.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
@@ -34,8 +33,7 @@ test("deliveries in paused and throttled backlogs are logged as waiting for each
   const simulation = new DeliverySimulation(db, 10);
   simulation.sweeps = false;
   const [paused, down, idle] = [await simulation.hook(), await simulation.hook(), await simulation.hook()];
-  const api = contextOn(db.direct, { now: () => simulation.clock });
-  await pauseWebhook(api, paused.companyId, paused.webhookId);
+  await pauseWebhook(simulation.api, paused.companyId, paused.webhookId);
   simulation.answers = () => ({ ms: 10, status: 503 });
   await simulation.publish(paused, 1, 3);
   await simulation.publish(down, 1, 20);
@@ -61,8 +59,7 @@ test("deliveries in paused and throttled backlogs are logged as waiting for each
 test("each webhook whose backlog is not counted in time is logged as one webhook that was not counted", async () => {
   const simulation = new DeliverySimulation(db, 10);
   const hooks = [await simulation.hook(), await simulation.hook()];
-  const api = contextOn(db.direct, { now: () => simulation.clock });
-  for (const { companyId, webhookId } of hooks) await pauseWebhook(api, companyId, webhookId);
+  for (const { companyId, webhookId } of hooks) await pauseWebhook(simulation.api, companyId, webhookId);
   const report = async (endMs: number) => {
     lines.length = 0;
     await reportLag(simulation.context, await countOverdue(db.direct, iso(simulation.clock)), endMs);

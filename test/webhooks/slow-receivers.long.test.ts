@@ -1,6 +1,5 @@
 /** Tests that a slow or failing receiver does not delay deliveries to other receivers: slots, circuit breaker and backlogs. */
 import { afterEach, describe, expect, test } from "vitest";
-import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { RECHECK_MS, RECHECKS } from "#shared/webhooks/deliver/deliver.ts";
 import { listDeliveries } from "#shared/webhooks/deliver/log.ts";
@@ -29,7 +28,7 @@ async function stage(timeScale = 1) {
   staged.push(simulation);
   const hook = await simulation.hook();
   const limiterRow = () => limiterRowOf(db, hook);
-  const api = contextOn(db.direct, { now: () => simulation.clock });
+  const { api } = simulation;
   const states = async () => (await deliveriesOf(db, hook)).map(({ state }) => state);
   const query = { limit: 100 };
   const shown = async () => (await listDeliveries(api, hook.companyId, hook.webhookId, query)).items;
