@@ -1,4 +1,4 @@
-/** Tests over HTTP which webhook events a bulk job causes. bulk-queues.deep.test.ts tests the rules with simulated rows. */
+/** Tests over HTTP which webhook events a bulk job causes. bulk-queues.deep.test.ts tests when they are sent. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { at } from "../harness/client.ts";

@@ -1,9 +1,10 @@
-/** Tests the webhook events of bulk jobs. They may be thousands, and must not delay other events, not even those of the same webhook. */
+/**
+ * Tests the webhook events of bulk jobs. They may be thousands, and must not delay other events, not even those of the same webhook.
+ * bulk-deliveries.deep.test.ts tests which events a job causes.
+ */
 import { beforeEach, describe, expect, test } from "vitest";
-import * as z from "zod/mini";
 import { messageGroup } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
-import { contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { prospectItem, storedProspect } from "#shared/prospects/stored.ts";
@@ -22,6 +23,7 @@ import {
   type Pipeline,
   publishIn,
   START,
+  sentIds,
 } from "./delivery-pipeline.ts";
 import { DeliverySimulation } from "./delivery-simulation.ts";
 import { expandAll } from "./fan-out-pipeline.ts";
@@ -32,90 +34,27 @@ const MINUTE = 60 * SECOND;
 
 const publish = ({ context }: Pick<Pipeline, "context">, ...changes: RowChange[]) => publishIn(context, ...changes);
 
-const Data = z.object({
-  data: z.object({ prospect: z.object({ id: z.int() }), bulk: z.optional(z.object({ jobId: z.int() })) }),
-});
-const sentData = (at: Pipeline) => at.posts.map(({ body }) => Data.parse(JSON.parse(body)).data);
-
-describe("the change of a prospect by a bulk job", () => {
-  test.each(["summary", "none"] as const)("makes no event if the job's events are %s", async (events) => {
-    const at = await newPipeline(db, "prospect.updated");
-    await publish(at, bulkChange(at.companyId, 1, { events }));
-    expect(at.queue).toEqual([]);
-    expect(await deliveries(at)).toEqual([]);
-  });
-
-  test("makes the usual event with the job's id if the job's events are each", async () => {
-    const at = await newPipeline(db, "prospect.updated");
-    await publish(at, bulkChange(at.companyId, 1));
-    expect(at.queue.map(({ message }) => messageGroup(message))).toEqual([`${at.companyId}-bulk`]);
-    await drain(at);
-    expect(sentData(at)).toMatchObject([{ prospect: { id: 1 }, bulk: { jobId: 77 } }]);
-    expect(await expectReconciled(at)).toMatchObject({ matched: 1, delivered: 1, expanding: 0 });
-  });
-
-  test.each(["summary", "each", "none"] as const)(
-    "leaves a later change by a user an ordinary event, although the row still names the job (%s)",
-    async (events) => {
-      const at = await newPipeline(db, "prospect.updated");
-      await publish(at, bulkChange(at.companyId, 1, { events, version: 3, marked: 2 }));
-      expect(at.queue.map(({ message }) => messageGroup(message))).toEqual([String(at.companyId)]);
-      await drain(at);
-      expect(sentData(at).map(({ bulk }) => bulk)).toEqual([undefined]);
-    },
-  );
-
-  test("is a creation if the job restores a deleted prospect", async () => {
-    const at = await newPipeline(db, "prospect.created");
-    const { before, after } = bulkChange(at.companyId, 1);
-    await publish(at, { before: { ...before, deletedAt: "2026-01-01T00:00:00.000Z" }, after });
-    await drain(at);
-    expect(sentData(at)).toMatchObject([{ prospect: { id: 1 }, bulk: { jobId: 77 } }]);
-  });
+const jobOf = ({ companyId }: Pipeline, events: StoredBulk["events"]): StoredBulk => ({
+  ...({ type: "bulkJob", id: 77, companyId, kind: "prospect_bulk", state: "running", events } as const),
+  ...{ total: 10, changed: 5, unchanged: 1, skipped: 1, failed: 1, chunks: 1, done: 0, isOpen: true, isAdmitted: true },
+  ...{ createdBy: 1, createdAt: iso(START), updatedAt: iso(START), runs: 0 },
 });
 
-describe("the end of a bulk job", () => {
-  const stored = ({ companyId }: Pipeline, fields: Partial<StoredBulk> = {}): StoredBulk => ({
-    type: "bulkJob",
-    id: 77,
-    companyId,
-    kind: "prospect_bulk",
-    state: "running",
-    events: "summary",
-    total: 10,
-    changed: 5,
-    unchanged: 1,
-    skipped: 1,
-    failed: 1,
-    chunks: 1,
-    done: 0,
-    isOpen: true,
-    isAdmitted: true,
-    createdBy: 1,
-    createdAt: iso(START),
-    updatedAt: iso(START),
-    runs: 0,
-    ...fields,
-  });
-  const end = (state: StoredBulk["state"]) => ({
-    state,
-    endedAt: iso(START + SECOND),
-    updatedAt: iso(START + SECOND),
-  });
-
-  test.each([
-    ["completed", "summary", 1],
-    ["cancelled", "summary", 1],
-    ["failed", "summary", 1],
-    ["completed", "each", 1],
-    ["completed", "none", 0],
-    ["paused", "summary", 0],
-  ] as const)("as %s, with the events %s, makes %i events for the whole job", async (state, events, count) => {
+test.each([
+  ["completed", "summary", 1],
+  ["cancelled", "summary", 1],
+  ["failed", "summary", 1],
+  ["completed", "each", 1],
+  ["completed", "none", 0],
+  ["paused", "summary", 0],
+] as const)(
+  "a job that ends as %s, with the events %s, makes %i events for the whole job",
+  async (state, events, count) => {
     const at = await newPipeline(db, "prospect.bulk_completed");
-    const before = stored(at, { events });
+    const before = jobOf(at, events);
     await publish(at, { before, after: before });
     expect(at.queue).toEqual([]);
-    const after = stored(at, { events, ...end(state) });
+    const after = { ...before, state, endedAt: iso(START + SECOND), updatedAt: iso(START + SECOND) };
     await publish(at, { before, after });
     // Neither a repeated record, nor a change of the ended job, nor a second end makes a second event.
     await publish(at, { before, after });
@@ -127,8 +66,8 @@ describe("the end of a bulk job", () => {
     const job = { id: 77, state, total: 10, changed: 5, unchanged: 1, skipped: 1, failed: 1, unprocessed: 2 };
     const event = { event: "prospect.bulk_completed", createdAt: iso(START + SECOND), data: { job } };
     expect(at.posts.map(({ body }) => JSON.parse(body))).toMatchObject(count === 0 ? [] : [event]);
-  });
-});
+  },
+);
 
 describe("the publisher", () => {
   const changesOf = ({ companyId }: Pipeline, first: number, count: number) =>
@@ -160,11 +99,7 @@ describe("the publisher", () => {
     await drain(at);
     await publish(at, ...all);
     await drain(at);
-    expect(
-      sentData(at)
-        .map(({ prospect }) => prospect.id)
-        .toSorted((a, b) => a - b),
-    ).toEqual(all.map((_, i) => i + 1));
+    expect(sentIds(at).toSorted((a, b) => a - b)).toEqual(all.map((_, i) => i + 1));
     expect(await expectReconciled(at)).toMatchObject({ matched: 12, delivered: 12, expanding: 0 });
   });
 
@@ -231,7 +166,7 @@ describe("beside the events of a bulk job", () => {
 
   test("an event of the same webhook is the first to be sent after a pause", async () => {
     const hook = await simulation.hook("prospect.updated");
-    const api = contextOn(db.direct, { now: () => simulation.clock });
+    const { api } = simulation;
     await pauseWebhook(api, hook.companyId, hook.webhookId);
     await simulation.publishBulk(hook, 1, 30);
     await simulation.runUntil(START + 10 * SECOND);

@@ -15,7 +15,7 @@ import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
-import { type BulkEvents, prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
+import { prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
@@ -30,8 +30,6 @@ import { killPointsOf } from "../harness/kills.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 import { createRegistration, createWebhook, pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
-
-export { Killed };
 
 export const START = Date.UTC(2026, 5, 1);
 /** SQS makes a failed message visible again after six times the time-out of the deliverer. */
@@ -192,14 +190,13 @@ export function bulkChange(
   companyId: number,
   id: number,
   {
-    events = "each",
     version = 2,
     marked = version,
     updatedAt = iso(START),
-  }: { events?: BulkEvents; version?: number; marked?: number; updatedAt?: string } = {},
+  }: { version?: number; marked?: number; updatedAt?: string } = {},
 ): RowChange {
   const before = { ...createdProspect(companyId, id), version: version - 1 };
-  const bulk = { jobId: 77, events, version: marked, before: {}, after: {} };
+  const bulk = { jobId: 77, events: "each" as const, version: marked, before: {}, after: {} };
   const after = { ...before, name: `name ${version}`, version, updatedAt, bulk };
   return { before: prospectItem(before), after: prospectItem(after) };
 }
@@ -329,6 +326,9 @@ export const putLimiter = (db: FaultyDynamoDb, { companyId, webhookId }: OfWebho
 export const limiterRowOf = (db: FaultyDynamoDb, { companyId, webhookId }: OfWebhook) =>
   db.direct.get(limiterKeys.limiter(companyId, webhookId));
 
+/** The ids of the prospects in the bodies of all posts. */
+export const sentIds = ({ posts }: Pick<Pipeline, "posts">): number[] =>
+  posts.map(({ body }) => JSON.parse(body).data.prospect.id);
 export const statesOf = async (at: Pipeline) => (await deliveries(at)).map(({ state }) => state);
 export const deliveries = ({ db, ...hook }: Pipeline): Promise<StoredDelivery[]> => deliveriesOf(db, hook);
 

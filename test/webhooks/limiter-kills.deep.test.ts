@@ -3,12 +3,12 @@ import { describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { BREAKER_FAILURES, limiterOf } from "#shared/webhooks/limiter/limiter.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { Killed } from "../harness/killable.ts";
 import { sized } from "../harness/tier.ts";
 import {
   drain,
   drainTogether,
   expectReconciled,
-  Killed,
   killedAtEach,
   limiterRowOf,
   newPipeline,

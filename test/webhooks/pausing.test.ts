@@ -18,6 +18,7 @@ import {
   publishUntilDone,
   resume,
   START,
+  sentIds,
   settleFor,
   statesOf,
 } from "./delivery-pipeline.ts";
@@ -34,7 +35,6 @@ async function change(at: Pipeline, first: number, count: number): Promise<void>
   await publishIn(at.context, ...changes);
 }
 
-const sentIds = (at: Pipeline): number[] => at.posts.map(({ body }) => JSON.parse(body).data.prospect.id);
 const range = (first: number, count: number): number[] => Array.from({ length: count }, (_, i) => first + i);
 
 const settle = (at: Pipeline): Promise<void> => settleFor(at, 2);
