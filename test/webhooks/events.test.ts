@@ -4,9 +4,7 @@ import { iso } from "#shared/clock.ts";
 import type { Post } from "#shared/outbound/post.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { Killed } from "../harness/killable.ts";
 import { present } from "../harness/shapes.ts";
-import { deleteWebhook } from "../harness/verbs.ts";
 import {
   consume,
   deliveries,
@@ -183,30 +181,4 @@ describe("time", () => {
     expect(at.posts).toHaveLength(1);
     expect(at.clock).toBeGreaterThanOrEqual(START + 3_600_000);
   });
-});
-
-test("after a sender is killed, the next sender waits for the end of the lease and then sends", async () => {
-  const at = await pipeline();
-  await publish(at);
-  at.kill = { at: at.calls.length + 5, when: "before" };
-  const message = at.queue.shift()?.message;
-  if (message === undefined) throw new Error("no message");
-  await expect(consume(at, message, false)).rejects.toBeInstanceOf(Killed);
-  expect(at.calls.at(-1)).toBe("post");
-  at.clock += 1_000;
-  expect(await sweep(at.context, { assume: "messages-lost" })).toBe(1);
-  await drain(at);
-  expect(at.posts).toHaveLength(1);
-  expect((await deliveries(at))[0]?.state).toBe("delivered");
-  await expectReconciled(at);
-});
-
-test("a webhook deleted before the attempt cancels the delivery", async () => {
-  const at = await pipeline();
-  await publish(at);
-  await deleteWebhook(at.api, at.companyId, at.webhookId);
-  await drain(at);
-  expect(at.posts).toHaveLength(0);
-  expect((await deliveries(at))[0]?.state).toBe("cancelled");
-  expect(await expectReconciled(at)).toMatchObject({ matched: 1, cancelled: 1, attempts: 0 });
 });
