@@ -3,24 +3,16 @@
  * repeated publication reads newer rows.
  */
 import { randomUUID } from "node:crypto";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
-import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import { keepEventData, readEventData } from "#shared/webhooks/event-data.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import {
-  createAppointment,
-  createProspect,
-  createWebhook,
-  updateAppointment,
-  updateProspect,
-} from "../harness/verbs.ts";
-import { newOwner } from "../harness/warm-function.ts";
-import { allowLoopback, automatic, deliveriesOf, quietContext, START } from "./delivery-pipeline.ts";
+import { createAppointment, createProspect, updateAppointment, updateProspect } from "../harness/verbs.ts";
+import { deliveries, newPipeline, publishIn, START } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 
@@ -79,47 +71,31 @@ test("a missing row is an error each time, and is found once it exists", async (
   expect((await readEventData(table, COMPANY, [id])).get(id)).toBe("{}");
 });
 
-beforeAll(allowLoopback);
-
-const NOW = Date.UTC(2030, 0, 1);
-const hour = (n: number): string => new Date(NOW + n * 3_600_000).toISOString();
-
-async function renamedProspect() {
-  let now = NOW;
-  const context = contextOn(db.direct, { now: () => now });
-  const caller = await newOwner(context);
-  const { companyId } = caller;
-  const registrations = [automatic("prospect.updated")];
-  const webhook = { name: "x", url: "http://127.0.0.1:1/", registrations };
-  const { id: webhookId } = await createWebhook(context, companyId, webhook);
-  const { id } = await createProspect(context, caller, { name: "Ada" });
-  const appointment = await createAppointment(context, caller, id, { title: "first", startAt: hour(2) });
-  const before = await db.direct.get(keys.prospect(companyId, id));
-  now += 60_000;
-  await updateProspect(context, caller, id, { name: "Bea" });
-  const after = await db.direct.get(keys.prospect(companyId, id));
-  now += 60_000;
-  const made = () => deliveriesOf(db, { companyId, webhookId });
-  return { context, caller, id, appointmentId: appointment.id, change: { before, after }, made };
-}
-
 test("neither the first nor a repeated publication of an event contains a later change of an appointment", async () => {
-  const { context, caller, id, appointmentId, change, made } = await renamedProspect();
-  const events = quietContext(db.direct, context.clock, async () => undefined);
+  const at = await newPipeline(db, "prospect.updated");
+  const { api, caller, companyId, context } = at;
+  const hour = (n: number): string => iso(START + n * 3_600_000);
+  const { id } = await createProspect(api, caller, { name: "Ada" });
+  const appointment = await createAppointment(api, caller, id, { title: "first", startAt: hour(2) });
+  const before = await db.direct.get(keys.prospect(companyId, id));
+  at.clock += 60_000;
+  await updateProspect(api, caller, id, { name: "Bea" });
+  const change = { before, after: await db.direct.get(keys.prospect(companyId, id)) };
+  at.clock += 60_000;
   // In a body that is made from newer rows, this appointment would be the next one.
-  await createAppointment(context, caller, id, { title: "second", startAt: hour(1) });
-  const reads = batchReads(events);
-  await Promise.all([reads.dictionary(caller.companyId), reads.subscriptions(caller.companyId)]);
-  const { usage } = await metered(() => publishChanges(events, reads, [change]));
+  await createAppointment(api, caller, id, { title: "second", startAt: hour(1) });
+  const reads = batchReads(context);
+  await Promise.all([reads.dictionary(companyId), reads.subscriptions(companyId)]);
+  const { usage } = await metered(() => publishChanges(context, reads, [change]));
   // One request writes the expected delivery, and one the delivery. The changed row contains all data for the body.
   expect(usage.requests).toBe(2);
-  const [delivery, ...more] = await made();
+  const [delivery, ...more] = await deliveries(at);
   expect(more).toEqual([]);
   expect(JSON.parse(delivery?.body ?? "")).toMatchObject({
     data: { prospect: { appointments: [{ title: "first" }] } },
   });
 
-  await updateAppointment(context, caller, appointmentId, { title: "changed" });
-  await publishChanges(events, batchReads(events), [change]);
-  expect(await made()).toEqual([delivery]);
+  await updateAppointment(api, caller, appointment.id, { title: "changed" });
+  await publishIn(context, change);
+  expect(await deliveries(at)).toEqual([delivery]);
 });

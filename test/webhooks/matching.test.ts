@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
-import { type ApiContext, contextOn } from "#shared/context.ts";
+import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -44,14 +44,7 @@ const START = Date.UTC(2026, 5, 1);
 const url = "http://127.0.0.1:1/";
 const input = automatic("prospect.created");
 
-interface Setup {
-  readonly companyId: number;
-  readonly context: ApiContext;
-  readonly time: { now: number };
-  readonly settle: () => void;
-}
-
-async function setUp(): Promise<Setup> {
+async function setUp() {
   const time = { now: START };
   const context = contextOn(db.direct, { now: () => time.now });
   const { companyId } = await newOwner(context);
@@ -60,6 +53,7 @@ async function setUp(): Promise<Setup> {
   };
   return { companyId, context, time, settle };
 }
+type Setup = Awaited<ReturnType<typeof setUp>>;
 
 /** A cache belongs to one table object, so a copy of the table simulates a newly started function. */
 const warmFunction = (table: Table = db.direct): Table => ({ ...table });
