@@ -28,6 +28,14 @@ interface Scene {
 
 const newScene = (): Scene => ({ company: newCompany(), ids: [] });
 
+/** Returns a scene whose index has some records. */
+async function flushedScene(): Promise<Scene> {
+  const scene = newScene();
+  await change(scene, 1);
+  await flushAll(scene.company);
+  return scene;
+}
+
 /** Creates eight prospects and a note, and changes earlier records. With every third seed, also removes a prospect. */
 async function change(scene: Scene, seed: number): Promise<void> {
   const { company, ids, note } = scene;
@@ -53,10 +61,8 @@ async function expectClean(company: IndexedCompany): Promise<void> {
 
 /** Reads the unflushed entries by `db.table` in pages of two. After one of the pages, each time the next one, another flush runs. */
 async function* flushedBetweenPages(): AsyncGenerator<IndexedCompany> {
-  const scene = newScene();
+  const scene = await flushedScene();
   const { company } = scene;
-  await change(scene, 1);
-  await flushAll(company);
   await change(scene, 2);
   const restore = await savepoint(db, company.id);
   for (let page = 1; page < 10; page++) {
@@ -104,10 +110,8 @@ describe("reads", () => {
   });
 
   test("that start before a flush and end after it find everything", async () => {
-    const scene = newScene();
+    const scene = await flushedScene();
     const { company } = scene;
-    await change(scene, 1);
-    await flushAll(company);
     for (let seed = 2; seed < 8; seed++) {
       await change(scene, seed);
       const late: Fault = { kind: "late", meanwhile: () => flushAll(company) };
@@ -195,10 +199,8 @@ describe("a flush", () => {
   });
 
   test("keeps its rows if its update of the head row gets no reply and the next flush updates that row before the retry", async () => {
-    const scene = newScene();
+    const scene = await flushedScene();
     const { company } = scene;
-    await change(scene, 1);
-    await flushAll(company);
     await change(scene, 2);
     let moves = 0;
     const next = async (): Promise<void> => {
@@ -295,10 +297,7 @@ describe("the stream of unflushed entries", () => {
 });
 
 test("a missing part of the index is an error, never a shorter list", async () => {
-  const scene = newScene();
-  await change(scene, 1);
-  await flushAll(scene.company);
-  const { id } = scene.company;
+  const { id } = (await flushedScene()).company;
   const index = await indexInHand(db.direct, id);
   await db.direct.batchRemove([pieceOf(index, index.segment.id, "main")]);
   await expect(findIn(openCompanyIndex(db.direct), id, { words: [] })).rejects.toThrow("lacks an item of main");

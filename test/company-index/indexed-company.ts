@@ -171,11 +171,17 @@ const lists: readonly { readonly criteria: Criteria; readonly isIn: (content: Co
 export function indexedCompanies(db: FaultyDynamoDb) {
   let companies = 1_000;
   const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
+  const newCompany = () => new IndexedCompany(companies++, db.direct);
+  const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
+    flush({ table, clock }, id, { least: 1, settleMs: 0 });
   return {
     clock,
-    newCompany: () => new IndexedCompany(companies++, db.direct),
-    flushAll: ({ id }: IndexedCompany, table: Table = db.direct) =>
-      flush({ table, clock }, id, { least: 1, settleMs: 0 }),
+    newCompany,
+    flushAll,
+    stagedCompany: async () => {
+      const company = newCompany();
+      return { company, ...(await company.stage(flushAll)) };
+    },
     rebuildOf: ({ id }: IndexedCompany, table: Table = db.direct, options: RebuildOptions = {}) =>
       rebuild({ table, clock }, indexRecords(table), id, { settleMs: 0, ...options }),
     verify: ({ id }: IndexedCompany, pauseMs = 1) => verifyIndex(db.direct, indexRecords(db.direct), id, { pauseMs }),

@@ -24,12 +24,13 @@ const { clock, newCompany, flushAll, rebuildOf, verify } = indexedCompanies(db);
 const DAY_MS = 24 * 3_600_000;
 const LARGE = 20;
 
-/** The large part is larger than the parts of later flushes. */
-async function companyWithLargePart(): Promise<{ company: IndexedCompany; ids: number[] }> {
+/** Creates a company with a part that is larger than the parts of later flushes, and makes `turns` flushes after it. */
+async function companyWithLargePart(turns = 0): Promise<{ company: IndexedCompany; ids: number[] }> {
   const company = newCompany();
   const ids: number[] = [];
   for (let seed = 1; seed <= LARGE; seed++) ids.push(await company.create(seed));
   await flushAll(company);
+  await smallParts(company, ids, turns);
   return { company, ids };
 }
 
@@ -72,8 +73,7 @@ describe("a flush", () => {
   });
 
   test("merges its entries directly with the parts that would be merged next", async () => {
-    const { company, ids } = await companyWithLargePart();
-    await smallParts(company, ids, MERGE_RATIO);
+    const { company, ids } = await companyWithLargePart(MERGE_RATIO);
     const { manifest: before } = await headOf(company);
     expect(before).toHaveLength(1 + MERGE_RATIO);
     await writeSome(company, ids, MERGE_RATIO);
@@ -100,8 +100,7 @@ describe("a flush", () => {
     "that merges and is killed %s any call takes effect leaves lists exact; the next flush finishes, and a day later nothing is left behind",
     { tags: "sized" },
     async (when, death) => {
-      const { company, ids } = await companyWithLargePart();
-      await smallParts(company, ids, MERGE_RATIO);
+      const { company, ids } = await companyWithLargePart(MERGE_RATIO);
       await writeSome(company, ids, MERGE_RATIO);
       const begun = clock.ms;
       const restore = await savepoint(db, company.id);
@@ -133,8 +132,7 @@ describe("a flush", () => {
   );
 
   test("succeeds only once if two flushes merge the same parts, and the failed flush leaves nothing behind", async () => {
-    const { company, ids } = await companyWithLargePart();
-    await smallParts(company, ids, MERGE_RATIO);
+    const { company, ids } = await companyWithLargePart(MERGE_RATIO);
     await writeSome(company, ids, MERGE_RATIO);
     await Promise.all([flushAll(company), flushAll(company), company.expectListsExact()]);
     await flushAll(company);
@@ -144,8 +142,7 @@ describe("a flush", () => {
   });
 
   test("recognises that it has published its part even if the reply is lost and the part is replaced before the retry", async () => {
-    const { company, ids } = await companyWithLargePart();
-    await smallParts(company, ids, MERGE_RATIO - 1);
+    const { company, ids } = await companyWithLargePart(MERGE_RATIO - 1);
     await writeSome(company, ids, MERGE_RATIO - 1);
     let moves = 0;
     let replaced: string[] = [];
@@ -168,8 +165,7 @@ describe("a flush", () => {
   });
 
   test("does not make the head grow, however many flushes run within a minute", async () => {
-    const { company, ids } = await companyWithLargePart();
-    await smallParts(company, ids, 30);
+    const { company } = await companyWithLargePart(30);
     const head = await db.direct.get(keys.indexHead(company.id));
     expect(JSON.stringify(head).length).toBeLessThan(400);
   });
@@ -177,8 +173,7 @@ describe("a flush", () => {
 
 describe("a replaced part", () => {
   test("stays for a minute, because running reads may use it, and is then removed", async () => {
-    const { company, ids } = await companyWithLargePart();
-    await smallParts(company, ids, MERGE_RATIO + 1);
+    const { company, ids } = await companyWithLargePart(MERGE_RATIO + 1);
     const size = MERGE_RATIO + 2;
     expect((await partManifestsOf(company)).size).toBe(size);
     clock.ms += RETIRED_MS;
@@ -191,8 +186,7 @@ describe("a replaced part", () => {
   });
 
   test("is removed even after its successor was replaced, and after a rebuild", async () => {
-    const { company, ids } = await companyWithLargePart();
-    await smallParts(company, ids, 14);
+    const { company, ids } = await companyWithLargePart(14);
     await rebuildOf(company);
     expect((await partManifestsOf(company)).size).toBeGreaterThan(10);
     await expectNoGarbage(company);
@@ -204,8 +198,7 @@ describe("a replaced part", () => {
   });
 
   test("is distinguished from a part that an import is about to publish, however long the import takes", async () => {
-    const { company, ids } = await companyWithLargePart();
-    await smallParts(company, ids, 1);
+    const { company, ids } = await companyWithLargePart(1);
     // The import writes its part of the index twelve hours before it makes this part visible. A flush during this time deletes unused
     // parts, but must not delete this part.
     let isFirst = true;
@@ -238,8 +231,7 @@ const listOf = (table: Table, { id }: IndexedCompany, index = openCompanyIndex(t
 
 describe("a reader", () => {
   test("without a cache requests the head and all part manifests at the same time, and then the segments", async () => {
-    const { company, ids } = await companyWithLargePart();
-    await smallParts(company, ids, 3);
+    const { company } = await companyWithLargePart(3);
     const { result, usage } = await listOf(db.direct, company);
     expect({ total: result.total, rounds: usage.rounds }).toEqual({ total: LARGE, rounds: 2 });
   });
@@ -259,8 +251,7 @@ describe("a reader", () => {
   });
 
   test("requests each part manifest that its read of an outdated replica did not return", async () => {
-    const { company, ids } = await companyWithLargePart();
-    await smallParts(company, ids, 3);
+    const { company } = await companyWithLargePart(3);
     const { manifest } = await headOf(company);
     const behind: Table = {
       ...db.direct,

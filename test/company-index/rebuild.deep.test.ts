@@ -16,7 +16,7 @@ import { expectNoOrphans, type IndexedCompany, indexedCompanies, type Staged } f
 import { savepoint } from "./savepoint.ts";
 
 const db = faultyDynamoDb();
-const { clock, newCompany, flushAll, rebuildOf } = indexedCompanies(db);
+const { clock, newCompany, stagedCompany, flushAll, rebuildOf } = indexedCompanies(db);
 
 /** Expects that the lists and the search index agree with the rows, both now and after the next flush with its merges. */
 async function expectExact(company: IndexedCompany): Promise<void> {
@@ -28,8 +28,7 @@ async function expectExact(company: IndexedCompany): Promise<void> {
 
 describe("a rebuild", () => {
   test("replaces all parts and the unflushed entries", async () => {
-    const company = newCompany();
-    await company.stage(flushAll);
+    const { company } = await stagedCompany();
     expect(await rebuildOf(company)).toMatchObject({ prospects: 8, notes: 1, segments: 1, staying: 0 });
     const { head, keys } = await readUnflushed(db.direct, company.id);
     expect({ left: keys, rest: head.lockedUntil, by: head.rebuildId }).toEqual({ left: [], rest: 0, by: null });
@@ -70,8 +69,7 @@ describe("a rebuild", () => {
   };
   const acts = Object.entries(meanwhile).map(([what, act], turn) => [what, turn, act] as const);
   test.each(acts)("is exact if, at any of its calls, %s", { tags: "sized" }, async (_, turn, act) => {
-    const company = newCompany();
-    const staged = await company.stage(flushAll);
+    const { company, ...staged } = await stagedCompany();
     const restore = await savepoint(db, company.id);
     for (const at of killPoints(turn)) {
       await restore();
@@ -95,8 +93,7 @@ describe("a rebuild", () => {
     "killed %s leaves lists exact, and a later rebuild succeeds",
     { tags: "sized" },
     async (_, fault, operations) => {
-      const company = newCompany();
-      const { ids } = await company.stage(flushAll);
+      const { company, ids } = await stagedCompany();
       const restore = await savepoint(db, company.id);
       db.plan(() => pass);
       await rebuildOf(company, db.table);
@@ -118,8 +115,7 @@ describe("a rebuild", () => {
   );
 
   test("removes nothing that the head row may refer to, if it gets no answer to its write of the head row", async () => {
-    const company = newCompany();
-    await company.stage(flushAll);
+    const { company } = await stagedCompany();
     let moves = 0;
     db.plan((operation) => {
       // The only transaction of a rebuild stores the new head row (state) of the index. The SDK sends the transaction at most three times.
@@ -131,8 +127,7 @@ describe("a rebuild", () => {
   });
 
   test("is exact for a slow reader that reads the unflushed entries before the rebuild and the head row after it", async () => {
-    const company = newCompany();
-    await company.stage(flushAll);
+    const { company } = await stagedCompany();
     let reader: Promise<void> | undefined;
     const { promise: isInPlace, resolve: goOn } = Promise.withResolvers<void>();
     const records = {
@@ -151,8 +146,7 @@ describe("a rebuild", () => {
   });
 
   test("keeps an unflushed entry if the rebuild has read only an older version of its row", async () => {
-    const company = newCompany();
-    const { ids } = await company.stage(flushAll);
+    const { company, ids } = await stagedCompany();
     const records = {
       ...indexRecords(db.direct),
       readAll: async function* (companyId: number) {
@@ -169,8 +163,7 @@ describe("a rebuild", () => {
 
 describe("of two rebuilds", () => {
   test("the second is refused while the first holds the lock", async () => {
-    const company = newCompany();
-    await company.stage(flushAll);
+    const { company } = await stagedCompany();
     const second = async (): Promise<void> => {
       await expect(rebuildOf(company)).rejects.toThrow("another rebuild is running or was killed");
     };
@@ -180,8 +173,7 @@ describe("of two rebuilds", () => {
   });
 
   test("the rebuild that lost its lock finds its parts replaced, changes nothing and leaves nothing behind", async () => {
-    const company = newCompany();
-    await company.stage(flushAll);
+    const { company } = await stagedCompany();
     const restore = await savepoint(db, company.id);
     for (const at of [3, 7, 11]) {
       await restore();
@@ -224,8 +216,7 @@ describe("a renewal of the lock during a rebuild", () => {
   }
 
   test("that finds another rebuild's lock ends the rebuild, which leaves nothing behind", async () => {
-    const company = newCompany();
-    await company.stage(flushAll);
+    const { company } = await stagedCompany();
     const pieces = async () => (await db.keysOf(`C#${company.id}#XS#`)).map(({ pk, sk }) => `${pk} ${sk}`).toSorted();
     const before = await pieces();
     const key = keys.indexHead(company.id);
@@ -239,8 +230,7 @@ describe("a renewal of the lock during a rebuild", () => {
   });
 
   test("that gets no answer does not end the rebuild, because the lock is still valid", async () => {
-    const company = newCompany();
-    await company.stage(flushAll);
+    const { company } = await stagedCompany();
     const refused: Fault = { kind: "error", code: "ValidationException", status: 400 };
     expect(await renewing(company, async () => undefined, refused)).toMatchObject({ prospects: 8 });
     await expectExact(company);

@@ -14,7 +14,7 @@ import { corrupt, indexInHand, rewriteOverrides, rewriteRows } from "./damage.ts
 import { indexedCompanies } from "./indexed-company.ts";
 
 const db = faultyDynamoDb();
-const { clock, newCompany, flushAll, rebuildOf, verify } = indexedCompanies(db);
+const { clock, newCompany, stagedCompany, flushAll, rebuildOf, verify } = indexedCompanies(db);
 
 function versions(...known: [id: number, version: number][]): NewestVersions {
   const all = new NewestVersions();
@@ -73,8 +73,7 @@ test("discarding a part deletes all its rows", async () => {
 });
 
 test("a check names a row that is lost, a row with other content, and a note that does not exist", async () => {
-  const company = newCompany();
-  const { ids } = await company.stage(flushAll);
+  const { company, ids } = await stagedCompany();
   const [, , , , other = 0, lost = 0, changed = 0] = ids;
   const stray = { prospectId: other, noteId: 77, version: 1, text: "DOG" };
   await rewriteRows(await indexInHand(db.direct, company.id), (rows) =>
