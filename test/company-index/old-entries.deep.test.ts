@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { moveHead } from "#shared/company-index/manifest.ts";
-import { FLUSH_ENTRIES, flush, OLD_MS } from "#shared/company-index/write/flush.ts";
+import { FLUSH_ENTRIES, OLD_MS } from "#shared/company-index/write/flush.ts";
 import { flushStream, sweepFlushRequests } from "#shared/company-index/write/flush-stream.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -22,14 +22,8 @@ async function newCompany() {
   const { table } = context;
   const time = { nowMs: Date.UTC(2026, 5, 1) };
   const clock = { now: () => time.nowMs };
-  const fault = { isLosing: false, isFailing: false };
-  const transact: Table["transact"] = async (writes) => {
-    if (fault.isFailing) throw new Error("the table fails");
-    const { head } = await readUnflushed(table, companyId);
-    if (fault.isLosing) await moveHead(table, companyId, head, { ...head, version: head.version + 1 });
-    await table.transact(writes);
-  };
-  const newFunction = () => flushStream(() => ({ table: { ...table, transact }, clock }));
+  const newFunction = (transact: Table["transact"] = table.transact) =>
+    flushStream(() => ({ table: { ...table, transact }, clock }));
   const handle = newFunction();
   const seen = new Set<string>();
   /** Passes stream records of these items to the function. Returns the number of records that it reports as failed. */
@@ -49,13 +43,6 @@ async function newCompany() {
     newFunction,
     deliver,
     request,
-    /** Meanwhile each flush fails (`isFailing`), or another process changes the index just before the flush does (`isLosing`). */
-    async with<T>(kind: "isLosing" | "isFailing", work: () => Promise<T>): Promise<T> {
-      fault[kind] = true;
-      return work().finally(() => {
-        fault[kind] = false;
-      });
-    },
     /** Creates prospects, one after the other, and passes the stream records of their entries to the function. */
     async create(count = 1, to = handle): Promise<void> {
       for (let i = 0; i < count; i++) {
@@ -67,10 +54,10 @@ async function newCompany() {
       }
     },
     /** Runs the sweeper. If it has released the request of this company, passes the stream record of the request to the function. */
-    async sweep(): Promise<void> {
+    async sweep(to = handle): Promise<void> {
       await sweepFlushRequests({ table, clock });
       const row = await request();
-      if (row !== undefined && row.dueAt === undefined) await deliver([row]);
+      if (row !== undefined && row.dueAt === undefined) await deliver([row], to);
     },
     async sweepAfter(ms: number, times = 1): Promise<void> {
       for (let sweeps = 0; sweeps < times; sweeps++) {
@@ -79,8 +66,6 @@ async function newCompany() {
       }
     },
     left: async (): Promise<number> => (await readUnflushed(table, companyId)).keys.length,
-    /** Flushes all entries at this moment, so that a test begins without unflushed entries. */
-    flushNow: () => flush({ table, clock }, companyId, { least: 1, settleMs: 0 }),
   };
 }
 
@@ -153,8 +138,8 @@ test("a flush that fails is reported, stops no other company, and succeeds when 
   for (const one of [company, other]) one.time.nowMs += OLD_MS;
   await sweepFlushRequests({ table: db.direct, clock: { now: () => company.time.nowMs } });
   const rows = [(await company.request()) ?? expect.fail(), (await other.request()) ?? expect.fail()];
-  // Only transactions of `company` fail. The function of `other` handles the records of both companies.
-  expect(await company.with("isFailing", () => company.deliver(rows.slice(0, 1)))).toBe(1);
+  const failing = company.newFunction(() => Promise.reject(new Error("the table fails")));
+  expect(await company.deliver(rows.slice(0, 1), failing)).toBe(1);
   expect(await company.left()).toBe(5);
   expect(await other.deliver(rows)).toBe(0);
   expect([await company.left(), await other.left()]).toEqual([0, 0]);
@@ -164,7 +149,13 @@ test("if another process changes the index during the flush, or the clock of the
   const company = await newCompany();
   await company.create(5);
   company.time.nowMs += OLD_MS;
-  await company.with("isLosing", () => company.sweep());
+  const { companyId } = company;
+  const losing = company.newFunction(async (writes) => {
+    const { head } = await readUnflushed(db.direct, companyId);
+    await moveHead(db.direct, companyId, head, { ...head, version: head.version + 1 });
+    await db.direct.transact(writes);
+  });
+  await company.sweep(losing);
   expect(await company.left()).toBe(5);
   await company.sweepAfter(OLD_MS, 2);
   expect(await company.left()).toBe(0);
