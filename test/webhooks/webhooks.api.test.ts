@@ -1,7 +1,7 @@
 /** Tests the endpoints of webhooks and registrations: secrets, rights, validation errors and limits. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import * as limits from "#shared/limits.ts";
-import { at, send, tokenOf } from "../harness/client.ts";
+import { at } from "../harness/client.ts";
 import { dataOf, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { newWebhook } from "./subscribed.ts";
@@ -84,22 +84,16 @@ describe("webhooks", () => {
     const rotated = dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", { ...at(id), body: {} }), 201);
     expect(rotated.secretKey).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
     const chosen = { ...at(id), body: { secretKey: "a secret of my own" } };
-    expect(dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", chosen), 201).secretKey).toBe(
-      chosen.body.secretKey,
-    );
+    const { secretKey } = dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", chosen), 201);
+    expect(secretKey).toBe(chosen.body.secretKey);
     expect(dataOf(await as.admin.GET("/api/webhooks/{id}", at(id))).secretKey).toBe("•••• own");
     expect(JSON.stringify(dataOf(await as.admin.GET("/api/webhooks")))).not.toContain("previous secret");
 
-    const headers = {
-      Authorization: `Bearer ${await tokenOf(as.admin.email)}`,
-      "Content-Type": "application/json",
-      "Idempotency-Key": uniqueName(),
-    };
-    const again = () => send("POST", `/api/webhooks/${id}/rotate-secret`, { headers, body: "{}" });
+    const params = { path: { id }, header: { "Idempotency-Key": uniqueName() } };
+    const again = () => as.admin.POST("/api/webhooks/{id}/rotate-secret", { params, body: {} });
     const [one, two] = [await again(), await again()];
-    expect(one.status).toBe(201);
-    expect(one.headers.get("location")).toBe(`/api/webhooks/${id}`);
-    expect(two.body).toEqual(one.body);
+    expect(one.response.headers.get("location")).toBe(`/api/webhooks/${id}`);
+    expect(dataOf(two, 201)).toEqual(dataOf(one, 201));
   });
 
   test("a rotation keeps the form of the old secret, and a chosen secret sets the form", async () => {
