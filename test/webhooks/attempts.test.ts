@@ -181,9 +181,8 @@ test("a failed attempt costs eight more write units, including two for the healt
 test("a packed body is unpacked byte for byte", async () => {
   const at = await newPipeline(db);
   await publish(at);
-  const [delivery] = await deliveries(at);
-  if (delivery?.body === undefined) throw new Error("no delivery");
-  const { body } = delivery;
+  const delivery = await only(at);
+  const body = present(delivery.body);
   const bytes = packedBody(body);
   expect(bytes.length).toBeLessThan(body.length / 2);
   for (const text of [body, "", "ä\u{1F600}\u2028", "x".repeat(100_000)]) {

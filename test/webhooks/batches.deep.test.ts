@@ -212,12 +212,13 @@ test("an unreadable row fails its own message only", async () => {
 });
 
 const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object");
+const record = (SequenceNumber: string, row: object): DynamoDBRecord =>
+  z.parse(StreamRecord, { dynamodb: { SequenceNumber, NewImage: marshall(row) } });
+const created = ({ companyId }: Pipeline, id: number) => record(String(id), createdItem(companyId, id));
 
 test("a batch stops before the first record that fails for a while, and its repetition publishes each record once", async () => {
   const at = await newPipeline(db);
-  const Records = TEN.map((id) =>
-    z.parse(StreamRecord, { dynamodb: { SequenceNumber: `${id}`, NewImage: marshall(createdItem(at.companyId, id)) } }),
-  );
+  const Records = TEN.map((id) => created(at, id));
   const { queue } = at.context;
   let sends = 0;
   // The first call has the messages of all records. It fails, so each of the next calls has the message of one record.
@@ -240,9 +241,8 @@ test("if the registrations cannot be read at first, the second attempt publishes
     isFirst = false;
     return Promise.reject(new Error("broken"));
   }, at.context.table);
-  const record = { dynamodb: { SequenceNumber: "1", NewImage: marshall(createdItem(at.companyId, 5)) } };
-  const Records = [z.parse(StreamRecord, record)];
-  expect(await publishStream(() => ({ ...at.context, table }))({ Records })).toEqual({ batchItemFailures: [] });
+  const event = { Records: [created(at, 5)] };
+  expect(await publishStream(() => ({ ...at.context, table }))(event)).toEqual({ batchItemFailures: [] });
   expect([isFirst, (await deliveries(at)).length]).toEqual([false, 1]);
 });
 
@@ -250,14 +250,10 @@ test("an unreadable stream record, or one of a later release, becomes a poison r
   const at = await newPipeline(db);
   const saved: unknown[] = [];
   const context = { ...at.context, savePoisonRecord: async (record: unknown) => void saved.push(record) };
-  const record = (SequenceNumber: string, row: object): DynamoDBRecord =>
-    z.parse(StreamRecord, { dynamodb: { SequenceNumber, NewImage: marshall(row) } });
   const broken = record("2", { type: "prospect", companyId: at.companyId });
   const newer = record("3", { ...createdItem(at.companyId, 3), shape: 99 });
-  const [one, two] = [1, 2].map((id) => record(String(id), createdItem(at.companyId, id)));
-  if (one === undefined || two === undefined) throw new Error("no records");
-  const { batchItemFailures } = await publishStream(() => context)({ Records: [one, broken, newer, two] });
-  expect(batchItemFailures).toEqual([]);
+  const event = { Records: [created(at, 1), broken, newer, created(at, 2)] };
+  expect(await publishStream(() => context)(event)).toEqual({ batchItemFailures: [] });
   expect(saved).toEqual([broken, newer]);
   await drainBatches(at);
   expect(timesPosted(at.posts)).toEqual([1, 1]);
