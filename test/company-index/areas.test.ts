@@ -12,9 +12,11 @@ import { ringOf } from "../harness/rings.ts";
 import { sized } from "../harness/tier.ts";
 import { plainRow } from "./plain-rows.ts";
 
-const lats = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, 0, 90, 89.9999));
-const lngs = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, 0, 180, 179.9999));
-const points = fc.record({ lat: lats, lng: lngs });
+const degrees = (limit: number, ...more: number[]) =>
+  fc.oneof(fc.double({ min: -limit, max: limit, noNaN: true }), fc.constantFrom(-limit, 0, limit, ...more));
+const lat = degrees(90, -45, 33.448, 45, 89.9999);
+const lng = degrees(180, -90, 90, 179.9999);
+const points = fc.record({ lat, lng });
 
 test("the box of a polygon across the 180th meridian contains it", () => {
   const nearMeridian = fc.tuple(fc.integer({ min: -40, max: 40 }), fc.integer({ min: -40, max: 40 }));
@@ -94,8 +96,6 @@ test("pages near a point have the nearest matches first, and of equally distant 
   );
 });
 
-const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, -45, 0, 33.448, 45, 90));
-const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, -90, 0, 90, 180));
 /** A box may cross the 180th meridian. The longitude of its west edge is then greater than that of its east edge. */
 const box: fc.Arbitrary<Box> = fc.oneof(
   fc.tuple(lng, lat, lng, lat).map(([a, b, c, d]): Box => [a, Math.min(b, d), c, Math.max(b, d)]),

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Criteria, canMeet } from "#shared/company-index/criteria.ts";
+import { noPartOverrides } from "#shared/company-index/pieces.ts";
 import {
   type IndexEntry,
   type IndexRow,
@@ -12,14 +13,8 @@ import {
 import { deadRows, deadUnder, LoadedSegment, SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
 import { findMatches } from "#shared/company-index/search/match.ts";
 import { inOrder, pageOf } from "#shared/company-index/search/page.ts";
-import { columnsOf, type RowWithNotes, type SegmentColumns } from "#shared/company-index/segment.ts";
-import {
-  decodeNotes,
-  decodeOverrides,
-  flushedVersions,
-  newestUnflushed,
-  type Overrides,
-} from "#shared/company-index/versions.ts";
+import { columnsOf, type RowWithNotes } from "#shared/company-index/segment.ts";
+import { decodeNotes, decodeOverrides, flushedVersions, newestUnflushed } from "#shared/company-index/versions.ts";
 import { mergeParts } from "#shared/company-index/write/merge.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { buildSegments, encodePartOverrides } from "#shared/company-index/write/publish.ts";
@@ -28,16 +23,10 @@ import { sized } from "../harness/tier.ts";
 /** Maximum number of rows of a segment. It is small, so that a few rows already fill several segments. */
 const MAX_ROWS = 3;
 
-interface ModelPart {
-  readonly segments: readonly { segment: LoadedSegment; columns: SegmentColumns }[];
-  readonly overrides: Overrides;
-  readonly looseNotes: readonly NoteText[];
-}
-
 interface Model {
   readonly prospects: Map<number, IndexEntry>;
   readonly notes: Map<number, NoteEntry>;
-  parts: ModelPart[];
+  parts: ReturnType<typeof storedPart>[];
   entries: IndexEntry[];
   noteEntries: NoteEntry[];
   /** Entries that a flush has moved into the index but has not deleted yet. A request may still see these entries and must ignore them. */
@@ -61,13 +50,10 @@ function storedPart(
     return { segment, columns };
   });
   const encoded = encodePartOverrides(prospects, notes, looseNotes);
-  const nothing = { ids: new Float64Array(), versions: new Float64Array() };
+  const { overrides } = encoded;
   return {
     segments,
-    overrides:
-      encoded.overrides === undefined
-        ? { prospects: nothing, notes: nothing }
-        : decodeOverrides("overrides", encoded.overrides),
+    overrides: overrides === undefined ? noPartOverrides.overrides : decodeOverrides("overrides", overrides),
     looseNotes: encoded.looseNotes === undefined ? [] : decodeNotes("notes", encoded.looseNotes),
   };
 }
@@ -179,14 +165,7 @@ const fields = fc.record({
 });
 const id = fc.oneof(fc.integer({ min: 1, max: 5 }), fc.constantFrom(2 ** 40, 2 ** 52 - 1));
 
-type Step =
-  | { do: "write"; id: number; row: Omit<IndexRow, "id" | "version"> }
-  | { do: "delete"; id: number }
-  | { do: "note"; noteId: number; prospectId: number; text: string | null }
-  | { do: "flush" }
-  | { do: "merge"; from: number; count: number }
-  | { do: "clean"; at: number; most: number };
-const steps: fc.Arbitrary<Step> = fc.oneof(
+const steps = fc.oneof(
   { weight: 8, arbitrary: fc.record({ do: fc.constant("write" as const), id, row: fields }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("delete" as const), id }) },
   {
@@ -205,14 +184,16 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 5,
+    // `most` is the number of entries that the flush deletes before it is killed.
     arbitrary: fc.record({
       do: fc.constant("clean" as const),
       at: fc.nat(9),
-      // Number of entries that the flush deletes before it is killed.
       most: fc.constantFrom(1, 3, 100, 100, 100),
     }),
   },
 );
+
+type Step = typeof steps extends fc.Arbitrary<infer T> ? T : never;
 
 function apply(model: Model, step: Step): void {
   switch (step.do) {

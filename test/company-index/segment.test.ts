@@ -12,6 +12,7 @@ import {
   rowsOf,
 } from "#shared/company-index/segment.ts";
 import { cutIntoSegments, SEGMENT_ROWS } from "#shared/company-index/write/order.ts";
+import { present } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
 
 const id = fc.integer({ min: 1, max: 2 ** 52 - 1 });
@@ -81,8 +82,7 @@ test("a damaged byte anywhere is an error, never other content", { tags: "sized"
 });
 
 test("rows are cut into segments by their number and by the length of their texts", () => {
-  const [first] = sample;
-  if (first === undefined) throw new Error("no sample");
+  const first = present(sample[0]);
   const rows = (count: number, text: string) =>
     Array<RowWithNotes>(count).fill({ ...first, row: { ...first.row, text } });
   const sizes = (entries: RowWithNotes[]) => [...cutIntoSegments(entries)].map(({ length }) => length);
