@@ -89,9 +89,4 @@ describe("the policy of the key of webhook secrets", () => {
       for (const action of listed(Action)) expect(String(action)).not.toContain("*");
     }
   });
-
-  it("belongs to a key that rotates, and that a deletion of the stack keeps", () => {
-    const [, key] = Object.entries(template.resources).find(([id]) => id.startsWith("SecretsKey")) ?? [];
-    expect(key).toMatchObject({ Properties: { EnableKeyRotation: true }, DeletionPolicy: "RetainExceptOnCreate" });
-  });
 });

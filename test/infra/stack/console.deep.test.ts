@@ -97,10 +97,7 @@ describe("the distribution", () => {
     ]);
   });
 
-  it("is the only reader of the bucket, which has no public access", () => {
-    const bucket = template.all("AWS::S3::Bucket").find(({ id }) => id.startsWith("ConsolePages"));
-    const blocks = Object.values(at(bucket?.properties, "PublicAccessBlockConfiguration") ?? {});
-    expect(blocks).toEqual([true, true, true, true]);
+  it("is the only reader of the bucket", () => {
     const policy = template.all("AWS::S3::BucketPolicy").find(({ id }) => id.startsWith("ConsolePages"));
     const allowed = listed(at(policy?.properties, "PolicyDocument", "Statement")).filter(
       (statement) => at(statement, "Effect") === "Allow",
