@@ -46,11 +46,6 @@ describe("the OpenAPI document", () => {
     expect(new Set(searches)).toEqual(new Set([limits.search]));
   });
 
-  it("has every operation in a section", () => {
-    const sections = document.tags.map(({ name }) => name);
-    for (const { name, operation } of operations) expect(sections, name).toContain(at(operation, "tags", 0));
-  });
-
   it("takes an Idempotency-Key exactly where the function may use the rows of these keys", () => {
     const key = { name: "Idempotency-Key", in: "header" };
     for (const { method, path, access } of routes) {
