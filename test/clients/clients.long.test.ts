@@ -1,17 +1,69 @@
 /**
- * Tests clients that the Java program openapi-generator makes. Only the Python client sends requests, because npm has no compilers for the
- * other languages.
+ * Runs tools of client developers on the OpenAPI documents: three generators for TypeScript, the Java program openapi-generator, and the
+ * linter Spectral. Of the clients of openapi-generator, only that for Python sends requests, because npm has no compilers for the other
+ * languages.
  */
-import { spawnSync } from "node:child_process";
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFile, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { promisify } from "node:util";
+import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-
-import { OPENAPI_30_FILE } from "../../infra/build/bundle.ts";
+import { OPENAPI_30_FILE, OPENAPI_FILE, root } from "../../infra/build/bundle.ts";
 import { baseUrl, tokenOf } from "../harness/client.ts";
-import { installedTools, run, storyFacts } from "../harness/client-tools.ts";
 import { newTeam } from "../harness/team.ts";
+
+const cache = join(root, "node_modules/.cache");
+const run = promisify(execFile);
+
+/** Installs the tools once for each lock file. A rename at the end keeps a later run from using an incomplete folder. */
+async function installedTools(): Promise<string> {
+  const lock = readFileSync(join(import.meta.dirname, "package-lock.json"));
+  const folder = join(cache, `client-tools-${createHash("sha256").update(lock).digest("hex").slice(0, 16)}`);
+  if (existsSync(folder)) return folder;
+  mkdirSync(cache, { recursive: true });
+  const unfinished = mkdtempSync(join(cache, "client-tools-unfinished-"));
+  for (const file of ["package.json", "package-lock.json"])
+    copyFileSync(join(import.meta.dirname, file), join(unfinished, file));
+  const options = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"];
+  await run("npm", ["ci", ...options], { cwd: unfinished });
+  renameSync(unfinished, folder);
+  return folder;
+}
+
+/** What calls/story.ts and calls/story.py print if each request of theirs gets the expected answer. */
+const storyFacts = (email: string): object => ({
+  email,
+  lat: 39.7392,
+  city: "Denver",
+  isTagged: true,
+  isListed: true,
+  status: "Interested",
+  notes: ["Wants a quote."],
+  assignedTo: null,
+  isInFeed: true,
+  isSamePolygon: true,
+  isRemoved: true,
+});
+
+let tools: string;
+const tool = (name: string): string => join(tools, "node_modules/.bin", name);
+beforeAll(async () => {
+  tools = await installedTools();
+}, 600_000);
 
 interface Language {
   /** The name that openapi-generator gives to the generator for this language. */
@@ -64,10 +116,7 @@ const matchesIn = (files: ReadonlyMap<string, string>, pattern: RegExp): string[
 describe.runIf(hasJava)("the clients of openapi-generator", () => {
   let output = "";
   beforeAll(async () => {
-    const jar = join(
-      await installedTools(),
-      "node_modules/@openapitools/openapi-generator-cli/bin/openapi-generator.jar",
-    );
+    const jar = join(tools, "node_modules/@openapitools/openapi-generator-cli/bin/openapi-generator.jar");
     const settings = generators.map((generatorName) => {
       const file = join(folder, `${generatorName}.json`);
       const outputDir = join(folder, generatorName);
@@ -120,4 +169,47 @@ describe.runIf(hasJava)("the clients of openapi-generator", () => {
       expect(matchesIn(models, /"true"|(?:class|enum) \w*Mapping|\binternal(?: = |\()/)).toEqual([]);
     });
   });
+});
+
+const names = ["hey-api", "oazapfts", "swagger-typescript-api"] as const;
+
+/** Returns the command of each generator. It writes the client of a document into a folder. */
+const commandsFor = (document: string, folder: string): readonly (readonly [string, ...string[]])[] => [
+  ["openapi-ts", "--silent", "--input", document, "--output", `${folder}/hey-api`],
+  ["oazapfts", document, `${folder}/oazapfts.ts`],
+  [
+    ...(["swagger-typescript-api", "generate", "--silent", "--path", document] as const),
+    ...["--output", folder, "--name", "swagger-typescript-api.ts"],
+  ],
+];
+
+test("the clients for TypeScript compile in strict mode, and those of OpenAPI 3.1 get the expected answers to their requests", async () => {
+  // The files of this folder import the tools, so a copy must be in the folder of the tools.
+  const calls = join(tools, "calls");
+  rmSync(calls, { recursive: true, force: true });
+  cpSync(join(import.meta.dirname, "calls"), calls, { recursive: true });
+  const commands = [...commandsFor(OPENAPI_FILE, "generated"), ...commandsFor(OPENAPI_30_FILE, "generated-3.0")];
+  for (const [command, ...options] of commands) await run(tool(command), options, { cwd: calls });
+  await run(tool("tsc"), ["--project", "tsconfig.json"], { cwd: calls });
+  const { owner } = await newTeam();
+  const env = { ...process.env, BASE_URL: baseUrl(), TOKEN: await tokenOf(owner.email) };
+  for (const name of names) {
+    const script = join(calls, `${name}.mjs`);
+    await build({
+      entryPoints: [join(calls, `${name}.ts`)],
+      outfile: script,
+      bundle: true,
+      format: "esm",
+      platform: "node",
+    });
+    const { stdout } = await run(process.execPath, [script], { env });
+    expect(JSON.parse(stdout), name).toEqual(storyFacts(owner.email));
+  }
+}, 300_000);
+
+test("Spectral finds nothing in either document by its own rules", async () => {
+  const ruleset = join(import.meta.dirname, "spectral.yaml");
+  const options = ["lint", "--ruleset", ruleset, "--fail-severity", "hint", "--format", "text"];
+  const { stdout } = await run(tool("spectral"), [...options, OPENAPI_FILE, OPENAPI_30_FILE]);
+  expect(stdout).toContain("No results with a severity of 'hint' or higher found!");
 });
