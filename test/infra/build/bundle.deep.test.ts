@@ -1,21 +1,30 @@
-/** Tests that bundles are small and contain only code that they need. Also tests the key of the build caches, and served documents. */
+/**
+ * Tests that bundles are small, contain only code that they need, and execute little of it when they are loaded. Also tests the key of the
+ * build caches, and served documents.
+ */
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
+import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { EMAIL_TEXT } from "#shared/auth/user-schema.ts";
 import { BUNDLE_BUDGET_BYTES, budgetGroup, root } from "../../../infra/build/bundle.ts";
-import { cacheKey } from "../../../infra/build/bundle-cache.ts";
+import { cachedBundle, cacheKey } from "../../../infra/build/bundle-cache.ts";
 import { openApiDocument } from "../../../infra/openapi/generate.ts";
 import { asVersion30 } from "../../../infra/openapi/version30.ts";
 import { type EventFunction, usesSecretsKey } from "../../../infra/routes/route.ts";
-import { authorizer, eventFunctions, methodNotAllowed, routes } from "../../../infra/routes/routes.ts";
-import { methodsOf } from "../../../infra/stack/api-definition.ts";
+import { authorizer, eventFunctions, routes } from "../../../infra/routes/routes.ts";
 import { functionFiles } from "../../../infra/synth.ts";
-import { addressOf, bundles, directory } from "./built-bundles.ts";
+import { present } from "../../harness/shapes.ts";
+
+const files = functionFiles();
+const directory = mkdtempSync(join(tmpdir(), "canvassing-bundle-"));
+const bundles = await cachedBundle(files, directory);
+const addressOf = (file: string): string => pathToFileURL(join(directory, file, "index.mjs")).href;
 
 const Module = z.object({ handler: z.custom<(event: unknown) => Promise<unknown>>((it) => typeof it === "function") });
 const Answer = z.object({ statusCode: z.number(), headers: z.record(z.string(), z.string()), body: z.string() });
@@ -48,7 +57,7 @@ describe("a bundle", () => {
     const large = [...bundles]
       .map(([file, made]) => ({ file, bytes: codeBytes(file), limit: BUNDLE_BUDGET_BYTES[budgetGroup(made)] }))
       .filter(({ bytes, limit }) => bytes > limit);
-    expect(bundles.size).toBe(functionFiles().length);
+    expect(bundles.size).toBe(files.length);
     expect(large).toEqual([]);
   });
 
@@ -61,7 +70,7 @@ describe("a bundle", () => {
   });
 
   it("contains no text of the OpenAPI document", () => {
-    const holders = functionFiles().filter((file) =>
+    const holders = files.filter((file) =>
       readFileSync(join(directory, file, "index.mjs"), "utf8").includes(EMAIL_TEXT),
     );
     expect(holders).toEqual([]);
@@ -75,22 +84,6 @@ describe("a bundle", () => {
     );
     expect(needless).toEqual([]);
   });
-});
-
-it("a bundle's import of Node's HTTP client does not load fetch", () => {
-  const wrong = functionFiles().filter((file) =>
-    /from"(?:node:)?http"/.test(readFileSync(join(directory, file, "index.mjs"), "utf8")),
-  );
-  expect(wrong).toEqual([]);
-});
-
-it("the function that answers 405 has a file with the methods of every path of the route table", () => {
-  const methods: unknown = JSON.parse(readFileSync(join(directory, methodNotAllowed.file, "methods.json"), "utf8"));
-  const known = z.parse(z.record(z.string(), z.array(z.string())), methods);
-  const expected = Map.groupBy(routes, ({ path }) => path);
-  expect(Object.fromEntries(Object.entries(known).map(([path, own]) => [path, own.toSorted()]))).toEqual(
-    Object.fromEntries([...expected].map(([path, own]) => [path, own.flatMap(methodsOf).toSorted()])),
-  );
 });
 
 it("GET /openapi.json is the document with the policy of webhook URLs and the deployment's address, also as OpenAPI 3.0", async () => {
@@ -122,8 +115,10 @@ const Packed = z.object({
 
 describe("GET /docs", () => {
   it("is one page that loads nothing from another host and allows its own scripts only", async () => {
-    const { statusCode, headers, body } = await get("docs/page", "/docs");
+    const answer = await get("docs/page", "/docs");
+    const { statusCode, headers, body } = answer;
     expect(statusCode).toBe(200);
+    expect(Buffer.byteLength(JSON.stringify(answer)), "so that a flood takes little").toBeLessThan(800_000);
     expect(headers).toMatchObject({ "Content-Type": "text/html; charset=utf-8", "X-Request-Id": "request-1" });
     const [, packed = ""] = /<script id="packed" type="text\/plain">([^<]*)<\/script>/.exec(body) ?? [];
     const content = Packed.parse(JSON.parse(gunzipSync(Buffer.from(packed, "base64")).toString()));
@@ -143,11 +138,6 @@ describe("GET /docs", () => {
     expect(content.guides.map(({ title }) => title)).toEqual(expect.arrayContaining(["Receive webhooks", "Errors"]));
     for (const { text } of content.guides) expect(text).not.toMatch(/\]\((?!https?:|#guide-)/);
   });
-
-  it("is at most 800 KB large, so that a flood of requests for it takes little of the service", async () => {
-    const answer = await get("docs/page", "/docs");
-    expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThan(800_000);
-  });
 });
 
 it("a changed source changes the key of the build caches, even if its name begins like that of the built files; built files do not", () => {
@@ -162,4 +152,43 @@ it("a changed source changes the key of the build caches, even if its name begin
   expect(keyWith("dist.sha256")).toBe(before);
   expect(keyWith("node_modules", "package", "index.js")).toBe(before);
   expect(keyWith("src", "distance.ts")).not.toBe(before);
+});
+
+const Loaded = z.object({
+  started: z.array(z.object({ handler: z.string(), bytes: z.number(), calls: z.number() })),
+  nodeModules: z.array(z.string()),
+});
+const script = join(import.meta.dirname, "started-code.ts");
+const run = spawnSync(process.execPath, [script, ...files.map(addressOf)], { encoding: "utf8", env: {} });
+expect(run.stderr).toBe("");
+const { started, nodeModules } = Loaded.parse(JSON.parse(run.stdout));
+
+/** Maximum number of Node's modules that all bundles together load, beyond those of every process. Each makes the start slower. */
+const NODE_MODULES = 130;
+
+it("bundles load without any environment, with few modules of Node, and export a handler", () => {
+  expect(nodeModules.length).toBeGreaterThan(0);
+  expect(nodeModules.length).toBeLessThanOrEqual(NODE_MODULES);
+  expect(
+    nodeModules.filter((name) => name.includes("undici")),
+    "parts of fetch",
+  ).toEqual([]);
+  expect(started.map(({ handler }) => handler)).toEqual(files.map(() => "function"));
+});
+
+/** Maximum work of loading a bundle, on which its start time depends. Functions that know all events make the most calls. */
+const STARTED = { table: { bytes: 120_000, calls: 24_000 }, others: { bytes: 200_000, calls: 24_000 } } as const;
+
+function exceeds(file: string, bytes: number, calls: number): boolean {
+  const limit = STARTED[budgetGroup(present(bundles.get(file)))];
+  return bytes > limit.bytes || calls > limit.calls;
+}
+
+/** The test limits the executed code and not the start times, because start times differ from run to run, and the code does not. */
+it("a bundle executes little of its code when it starts", () => {
+  expect(started.map((it) => it.bytes > 500)).toEqual(files.map(() => true));
+  const slow = started.flatMap(({ bytes, calls }, at) =>
+    exceeds(files[at] ?? "", bytes, calls) ? [{ file: files[at], bytes, calls }] : [],
+  );
+  expect(slow).toEqual([]);
 });

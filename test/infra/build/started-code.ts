@@ -1,12 +1,6 @@
 /** Loads bundles and prints how much code each executes, and the loaded modules of Node.js. Unlike times, these are equal in every run. */
+import type { Profiler } from "node:inspector";
 import { Session } from "node:inspector/promises";
-
-export interface Started {
-  readonly handler: string;
-  /** Bytes of the functions that are called, with their branches that do not run. */
-  readonly bytes: number;
-  readonly calls: number;
-}
 
 const session = new Session();
 session.connect();
@@ -22,13 +16,10 @@ for (const address of addresses) {
 const nodeModules = moduleLoadList().filter((name) => !before.has(name));
 const { result } = await session.post("Profiler.takePreciseCoverage");
 const scripts = new Map(result.map(({ url, functions }) => [url, functions.flatMap(({ ranges }) => ranges)]));
-const started = addresses.map((address, at): Started => {
+const started = addresses.map((address, at) => {
   const ranges = scripts.get(address) ?? [];
-  return {
-    handler: handlers[at] ?? "",
-    bytes: bytesRun(ranges),
-    calls: ranges.reduce((sum, { count }) => sum + count, 0),
-  };
+  const calls = ranges.reduce((sum, { count }) => sum + count, 0);
+  return { handler: handlers[at] ?? "", bytes: bytesRun(ranges), calls };
 });
 process.stdout.write(JSON.stringify({ started, nodeModules }));
 process.exit(0);
@@ -37,17 +28,11 @@ function moduleLoadList(): string[] {
   return "moduleLoadList" in process && Array.isArray(process.moduleLoadList) ? [...process.moduleLoadList] : [];
 }
 
-interface Range {
-  readonly startOffset: number;
-  readonly endOffset: number;
-  readonly count: number;
-}
-
 /**
- * Returns the number of executed bytes. Each range is a function, and a function may be inside another one. The count of an inner function
- * overwrites that of its outer function.
+ * Returns the number of bytes of the called functions, with their branches that do not run. Each range is a function, and a function may be
+ * inside another one. The count of an inner function overwrites that of its outer function.
  */
-function bytesRun(ranges: readonly Range[]): number {
+function bytesRun(ranges: readonly Profiler.CoverageRange[]): number {
   const runs = new Uint8Array(Math.max(0, ...ranges.map(({ endOffset }) => endOffset)));
   const outerFirst = ranges.toSorted((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);
   for (const { startOffset, endOffset, count } of outerFirst) runs.fill(count > 0 ? 1 : 0, startOffset, endOffset);
