@@ -4,41 +4,27 @@ import { breakingChanges, contractOf } from "../../../infra/openapi/breaking.ts"
 import { openApiDocument } from "../../../infra/openapi/generate.ts";
 import { packageVersion, recorded } from "../../../infra/release/releases.ts";
 
-interface Parts {
-  readonly query?: object;
-  readonly isQueryRequired?: boolean;
-  readonly body?: object;
-  readonly isBodyRequired?: boolean;
-  readonly bodyType?: string;
-  readonly answer?: object;
-  readonly answerType?: string;
-  readonly status?: string;
-  readonly headers?: object;
-  readonly components?: object;
-  readonly operation?: object;
-  readonly path?: string;
-  readonly method?: string;
-  readonly event?: object;
-}
+const empty: object = {};
+const anything: object = { type: "object" };
 
 /** Returns a document with one operation. The parameters replace parts of the operation. */
 function document({
-  query,
+  query = empty,
   isQueryRequired = false,
-  body = { type: "object" },
+  body = anything,
   isBodyRequired = false,
   bodyType = "application/json",
-  answer = { type: "object" },
+  answer = anything,
   answerType = "application/json",
   status = "200",
-  headers = {},
-  components = {},
-  operation = {},
+  headers = empty,
+  components = empty,
+  operation = empty,
   path = "/api/things",
   method = "post",
-  event,
-}: Parts): object {
-  const parameters = query === undefined ? [] : [{ name: "q", in: "query", required: isQueryRequired, schema: query }];
+  event = empty,
+} = {}): object {
+  const parameters = query === empty ? [] : [{ name: "q", in: "query", required: isQueryRequired, schema: query }];
   return {
     openapi: "3.1.0",
     info: { version: "1.0.0" },
@@ -53,7 +39,7 @@ function document({
         },
       },
     },
-    webhooks: event === undefined ? {} : { "thing.created": { post: { requestBody: sent(event) } } },
+    webhooks: event === empty ? {} : { "thing.created": { post: { requestBody: sent(event) } } },
     components,
   };
 }
@@ -89,6 +75,7 @@ const [one, none] = [object({ a: text }), object({})];
 const array = (items: object) => ({ type: "array", items });
 const map = (additionalProperties: object) => ({ type: "object", additionalProperties });
 
+type Parts = Parameters<typeof document>[0];
 type Change = readonly [before: Parts, after: Parts];
 const breaking: Readonly<Record<string, readonly [problem: string, ...Change]>> = {
   "a path is removed": ["POST /api/things is gone", {}, { path: "/api/others" }],
