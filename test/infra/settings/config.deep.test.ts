@@ -1,8 +1,16 @@
-/** Tests the messages with which `cdk synth` refuses settings. An operator must see the key, the given value, and what is accepted. */
+/**
+ * Tests where the settings of a deployment come from, their defaults, and the messages with which `cdk synth` refuses settings. An operator
+ * must see the key, the given value, and what is accepted.
+ */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { capacityOf } from "../../../infra/settings/capacity.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { Context } from "../../../infra/settings/context.ts";
 import { main as settings } from "../../../infra/settings/document.ts";
+import { readDeployment } from "../../../infra/settings/settings-file.ts";
 
 const read = (context: Readonly<Record<string, unknown>>) => () => readConfig(context);
 const ID = "1234abcd-12ab-34cd-56ef-1234567890ab";
@@ -22,7 +30,6 @@ describe("a value that a setting does not accept", () => {
   const url = "a URL that begins with http:// or https://";
   const origin = "an origin such as https://app.example.com";
   it.each([
-    ["defaultEndpoint", "true or false", "maybe"],
     ["accountConcurrency", "a whole number from 10 to 1000000", "abc"],
     ["accountConcurrency", "a whole number from 10 to 1000000", "5"],
     ["importFileDays", "a whole number from 15 to 3650", "14"],
@@ -75,13 +82,7 @@ describe("a value that a setting does not accept", () => {
 });
 
 describe("settings that do not fit together or have no valid form", () => {
-  const names = {
-    table: "Canvassing-Data-TableCD117FA1-1ABC",
-    bucket: "canvassing-data-files8e6940b8-1abc",
-    userPool: "eu-west-1_AbCdEfGhI",
-    userPoolClient: "1a2b3c4d5e",
-  } as const;
-  const { userPool, userPoolClient } = names;
+  const [userPool, userPoolClient] = ["eu-west-1_AbCdEfGhI", "1a2b3c4d5e"];
   const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
   const certificate = "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd";
   const domain = { domain: "api.example.com", certificate, basePath: "canvassing" };
@@ -103,7 +104,7 @@ describe("settings that do not fit together or have no valid form", () => {
     [{ deliverySenders: "3" }, "deliverySenders: 3 senders and 6 jobs leave fewer than 2 of the account's 10"],
     [{ alarmEmail: "nobody" }, "alarmEmail: must be an e-mail address"],
     [{ table: "a b" }, "table: must be the name of a table"],
-    [{ table: names.table, bucket: names.bucket }, "secretsKey: needed with table; a new key cannot decrypt"],
+    [{ table: "Left", bucket: "left" }, "secretsKey: needed with table; a new key cannot decrypt"],
     [{ bucket: "Upper" }, "bucket: must be the name of a bucket"],
     [{ secretsKey: "alias/mine" }, "secretsKey: must be the ARN of a key"],
     [{ userPool: "AbCdEfGhI", userPoolClient: "1a" }, "userPool: must be the id"],
@@ -260,4 +261,109 @@ describe("a resource of another region or account than the deployment", () => {
       /^context key certificate: [^\n]+\ncontext key secretsKey: [^\n]+$/,
     );
   });
+});
+
+describe("valid settings", () => {
+  it("have defaults for a deployment with its own user pool", () => {
+    expect(read({})()).toEqual({
+      audience: [],
+      webhookUrlPolicy: "public",
+      timeScale: 1,
+      capacity: capacityOf({ preset: "small" }),
+      retention: { logDays: 90, importFileDays: 30, recoveryDays: 35 },
+      watch: { runbook: "docs/runbook.md", canary: false },
+      allowedOrigins: [],
+      adopted: {},
+      webAcl: false,
+      rollout: "at-once",
+      serverTiming: false,
+    });
+  });
+
+  it("have presets for a new account and for production, which settings change", () => {
+    expect(read({ preset: "production" })().capacity).toMatchObject({ accountConcurrency: 1_000, jobs: 10 });
+    expect(read({})().capacity).toMatchObject({ accountConcurrency: 10, jobs: 2, changesAtOnce: 1 });
+    expect(read({ preset: "production", accountConcurrency: "340" })().capacity.accountConcurrency).toBe(340);
+    expect(read({ accountConcurrency: "1000", deliverySenders: "80" })().capacity).toMatchObject({
+      deliverySenders: 80,
+      reserved: {},
+    });
+  });
+
+  it("fit a new account, in which a function may have 3 008 MB, with the preset production and listMemory", () => {
+    const { memoryMb } = read({ preset: "production", listMemory: "3008" })().capacity;
+    expect(Math.max(...Object.values(memoryMb).map(Number))).toBe(3_008);
+  });
+
+  it("let jobs change records slowly if the quota leaves too few executions for the functions that read the stream", () => {
+    const changesAtOnce = (context: Record<string, unknown>) => read(context)().capacity.changesAtOnce;
+    // Senders and jobs use 8 executions, requests need 2, and the publisher and the flush one each for each of about four shards: 18.
+    expect([10, 11, 12, 14, 17, 18, 1_000].map((accountConcurrency) => changesAtOnce({ accountConcurrency }))).toEqual([
+      1, 1, 3, 6, 10, 12, 12,
+    ]);
+    expect(changesAtOnce({ preset: "production", accountConcurrency: 340 })).toBe(12);
+  });
+
+  it("are text on the command line and JSON in settings.json", () => {
+    const asText = {
+      issuer: "https://id.example.com",
+      audience: "web, mobile",
+      timeScale: "60",
+      allowedOrigins: "",
+      serverTiming: "true",
+    };
+    const asJson = { ...asText, audience: ["web", "mobile"], timeScale: 60, allowedOrigins: [], serverTiming: true };
+    expect(read(asText)()).toEqual(read(asJson)());
+    expect(read(asText)()).toMatchObject({ audience: ["web", "mobile"], timeScale: 60 });
+  });
+
+  it("accept an issuer over http for development only", () => {
+    const local = { issuer: "http://127.0.0.1:3000/oidc", audience: "local", webhookUrlPolicy: "local" };
+    expect(read(local)()).toMatchObject({ issuer: local.issuer });
+  });
+});
+
+/** Returns a new directory with this content in its file `settings.json`. */
+function directoryWith(content?: string): string {
+  const directory = mkdtempSync(join(tmpdir(), "canvassing-settings-"));
+  if (content !== undefined) writeFileSync(join(directory, "settings.json"), content);
+  return directory;
+}
+
+const readFile = (content: unknown, context: Readonly<Record<string, unknown>> = {}) =>
+  readDeployment(directoryWith(JSON.stringify(content)), context);
+
+it("a setting comes from the context, else from settings.json, else it has its default", () => {
+  const file = { stage: "test", alarmEmail: "file@example.com" };
+  expect(readFile(file, { stage: "demo" })).toMatchObject({
+    stage: "demo",
+    alarmEmail: "file@example.com",
+    timeScale: 1,
+  });
+  expect(readDeployment(directoryWith(), {}).stage).toBeUndefined();
+});
+
+it.each([
+  [{ tabel: "Left" }, "settings.json: tabel: unknown, perhaps table; docs/settings.md lists all settings"],
+  [{ "stage:": "test" }, "settings.json: stage:: unknown; docs/settings.md lists all settings"],
+  [{ context: { stage: "test" } }, "settings.json: context: unknown; docs/settings.md lists all settings"],
+  [{ preset: "large" }, 'settings.json: preset: must be small or production, and not "large"'],
+  [{ monthlyBudget: 20 }, "context key alarmEmail: needed with monthlyBudget"],
+  [
+    { tags: ["aws:x=1"] },
+    'settings.json: tags: must be 1 to 40 tags with different keys, such as CostCenter=42, of letters, digits, blanks and _.:/=+-@, which do not begin with aws:, and not "aws:x=1"',
+  ],
+  [["stage"], 'settings.json: must be an object such as {"preset": "small"}'],
+])("%j in settings.json is refused with the place of the fault", (content, message) => {
+  expect(() => readFile(content)).toThrow(new Error(message));
+});
+
+it("a file that is no JSON, and a fault of the context, are named", () => {
+  expect(() => readDeployment(directoryWith("{"), {})).toThrow(/^settings\.json: is no valid JSON: /);
+  expect(() => readFile({ preset: "small" }, { preset: "large" })).toThrow(/^context key preset: must be small or/);
+});
+
+it("tags are pairs of texts, and a value may contain an equals sign", () => {
+  expect(readFile({ tags: "CostCenter=42, Team=a=b" }).tags).toEqual({ CostCenter: "42", Team: "a=b" });
+  expect(() => readFile({ tags: ["A=1", "A=2"] })).toThrow("with different keys");
 });
