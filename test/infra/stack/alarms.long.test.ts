@@ -1,20 +1,23 @@
 /** Turns each alarm on once, by log lines, statuses and queues of a local service. In normal operation, no alarm may be on. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
+import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
+import { factState } from "#shared/db/activity-keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { apiClient } from "../../../docs/client/client.ts";
+import { type ApiClient, apiClient } from "../../../docs/client/client.ts";
 import type { LogLine } from "../../../infra/local/options.ts";
+import { sqsAt } from "../../../infra/local/servers/clients.ts";
 import { type LocalServer, serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import { type LocalService, startLocal } from "../../../infra/local/service.ts";
 import { canary } from "../../../infra/routes/routes.ts";
 import { logQueries } from "../../../infra/stack/queries.ts";
 import { templatesInOrder } from "../../../infra/synth.ts";
 import { tableAt } from "../../harness/faulty-dynamodb.ts";
+import { dataOf, present } from "../../harness/shapes.ts";
 import { at, type Fields, synthesized, type Template, target, withBackups } from "../template.ts";
-import { damageActivity, depths, failRecord, fillDeadLetters, sendToDeliver } from "./alarm-faults.ts";
 import { failures, foreign, loggedBackupEvents, successes } from "./backup-events.ts";
 import { alarmsByName, isOn, matches, metricOf, type Observed, selected } from "./cloudwatch.ts";
 
@@ -97,8 +100,23 @@ const ended = (file: string, from = 0): boolean =>
   lines.slice(from).some((line) => line.file === file && selected(line.text, "$.type") === "platform.report");
 
 async function as(email: string) {
-  const token = await service.tokenOf(email);
-  return { token, api: apiClient({ baseUrl: service.url, accessToken: () => token ?? "" }) };
+  const token = present(await service.tokenOf(email));
+  return { token, api: apiClient({ baseUrl: service.url, accessToken: () => token }) };
+}
+
+/** Begins an import. Returns a function that uploads the file of the import. */
+async function beginImport(api: ApiClient) {
+  const { url, method, headers } = present(dataOf(await api.POST("/api/prospects/imports", { body: {} }), 201).upload);
+  return () => fetch(url, { method, headers, body: "name,lat,lng\nAnn,39.7,-105\n" });
+}
+
+async function depths(): Promise<Observed["queues"]> {
+  const found = Object.entries(await service.queues());
+  return Object.fromEntries(found.map(([id, { waiting }]) => [id, { visible: waiting, oldestSeconds: 0 }]));
+}
+
+async function sendTo(QueueUrl: string, MessageBody: string): Promise<void> {
+  await sqsAt(service.outputs.SqsEndpoint).send(new SendMessageCommand({ QueueUrl, MessageBody }));
 }
 
 async function status(path: string, init?: RequestInit): Promise<number> {
@@ -123,31 +141,34 @@ async function operate(): Promise<Partial<Observed>> {
   expect(await status("/api/prospects", { headers: { authorization: `Bearer ${token}` } })).toBe(200);
   expect(await status("/api/prospects")).toBe(401);
   await api.POST("/api/prospects/exports", { body: {} });
-  const upload = (await api.POST("/api/prospects/imports", { body: {} })).data?.upload;
-  if (upload === undefined || upload === null) throw new Error("no upload");
-  await fetch(upload.url, { method: upload.method, headers: upload.headers, body: "name,lat,lng\nAnn,39.7,-105\n" });
+  await (await beginImport(api))();
   await service.invoke("events/sweep", { assume: "messages-kept" });
-  canaryToken = token ?? "";
+  canaryToken = token;
   await service.invoke(canary.file, {});
   for (const file of ["jobs/export", "jobs/import", "index/flush"]) await until(() => ended(file, from));
   lines.push(...loggedBackupEvents(template, [...successes, ...foreign]));
-  return { queues: await depths(service) };
+  return { queues: await depths() };
+}
+
+/** Creates a webhook, and a prospect about which the webhook tells. */
+async function createWatched(registration: { event: string; delayMinutes?: number }): Promise<void> {
+  const { api } = await as("owner@acme.test");
+  const body = { name: "Watching", url: server.endpoint, registrations: [registration] };
+  dataOf(await api.POST("/api/webhooks", { body }), 201);
+  dataOf(await api.POST("/api/prospects", { body: { name: "Watched" } }), 201);
 }
 
 /** Makes a change with a webhook, and waits until the functions that read the stream have processed it. */
 async function deliver(): Promise<void> {
   const from = lines.length;
-  const { api } = await as("owner@acme.test");
-  const registrations = [{ event: "prospect.created" }];
-  const body = { name: "Filters", url: server.endpoint, registrations };
-  expect((await api.POST("/api/webhooks", { body })).response.status).toBe(201);
-  expect((await api.POST("/api/prospects", { body: { name: "Filtered" } })).response.status).toBe(201);
+  await createWatched({ event: "prospect.created" });
   await until(() => written("events/deliver", "attempted") && ended("index/flush", from));
 }
 
 async function loseDelivery(): Promise<Partial<Observed>> {
   const deliveryId = `dlv_${"0".repeat(29)}`;
-  await sendToDeliver(service, JSON.stringify({ v: 1, companyId: 1, webhookId: 1, deliveryId, attempt: 1 }));
+  const message = { v: 1, companyId: 1, webhookId: 1, deliveryId, attempt: 1 };
+  await sendTo(service.outputs.DeliveryQueueUrl, JSON.stringify(message));
   await until(() => written("events/deliver", "delivery missing"));
   return {};
 }
@@ -155,10 +176,9 @@ async function loseDelivery(): Promise<Partial<Observed>> {
 /** Gives a search index an unknown format number, calls functions that read it, and waits until flush, export and import have failed. */
 async function damageIndex(): Promise<Partial<Observed>> {
   const { api, token } = await as("owner@globex.test");
-  const me = await api.GET("/api/me");
-  const companyId = me.data?.company.id ?? 0;
-  const upload = (await api.POST("/api/prospects/imports", { body: {} })).data?.upload;
-  await table.batchPut([{ ...(await table.get(keys.indexHead(companyId))), ...keys.indexHead(companyId), format: 99 }]);
+  const head = keys.indexHead(dataOf(await api.GET("/api/me")).company.id);
+  const upload = await beginImport(api);
+  await table.batchPut([{ ...(await table.get(head)), ...head, format: 99 }]);
   const headers = { authorization: `Bearer ${token}` };
   for (const path of ["prospects", "prospects/pins", "prospects/export", "prospects", "prospects", "prospects"]) {
     expect(await status(`/api/${path}`, { headers })).toBe(503);
@@ -168,12 +188,7 @@ async function damageIndex(): Promise<Partial<Observed>> {
   const imported = await fetch(`${service.url}/api/prospects/import`, { method: "POST", headers, body });
   expect(imported.status).toBeGreaterThanOrEqual(500);
   await api.POST("/api/prospects/exports", { body: {} });
-  if (upload === undefined || upload === null) throw new Error("no upload");
-  await fetch(upload.url, {
-    method: upload.method,
-    headers: upload.headers,
-    body: "name,lat,lng\nImported,33.4,-112\n",
-  });
+  await upload();
   // This prospect adds an unflushed entry to the search index, so that the stream starts the flush function.
   await api.POST("/api/prospects", { body: { name: "Unflushed" } });
   await until(() => written("index/flush", "index not flushed"));
@@ -205,11 +220,7 @@ async function leaveMessage(): Promise<Partial<Observed>> {
 
 /** Creates a delivery that waits, changes its due time to the past, and runs the sweeper. */
 async function leaveDelivery(): Promise<Partial<Observed>> {
-  const { api } = await as("owner@acme.test");
-  const registrations = [{ event: "prospect.created", delayMinutes: 60 }];
-  const body = { name: "Waiting", url: server.endpoint, registrations };
-  expect((await api.POST("/api/webhooks", { body })).response.status).toBe(201);
-  expect((await api.POST("/api/prospects", { body: { name: "Waiting" } })).response.status).toBe(201);
+  await createWatched({ event: "prospect.created", delayMinutes: 60 });
   for (let waiting = undefined; waiting === undefined; ) {
     for (const pk of keys.dueShards()) {
       for await (const entry of table.query({ pk, index: "due" })) {
@@ -230,15 +241,48 @@ async function leaveDelivery(): Promise<Partial<Observed>> {
 /** Sends a message that the delivery function cannot read. The function reports the message as failed, and its invocation succeeds. */
 async function failMessage(): Promise<Partial<Observed>> {
   const from = lines.length;
-  await sendToDeliver(service, "{}");
+  await sendTo(service.outputs.DeliveryQueueUrl, "{}");
   await until(() => lines.slice(from).some(({ text }) => selected(text, "$.message.event") === "message failed"));
+  return {};
+}
+
+async function fillDeadLetters(): Promise<Partial<Observed>> {
+  for (const url of service.outputs.DeadLetterQueueUrls) await sendTo(url, "{}");
+  return { queues: await depths() };
+}
+
+/** SQS refuses this large change as a poison record, so the publisher reports it as failed. The invocation succeeds. */
+async function failRecord(): Promise<Partial<Observed>> {
+  const NewImage = { type: { S: "prospect" }, name: { S: "x".repeat(1_100_000) } };
+  const Records = [{ dynamodb: { SequenceNumber: "1", NewImage } }];
+  expect(await service.invoke("events/publish", { Records })).toEqual({ batchItemFailures: [{ itemIdentifier: "1" }] });
+  return {};
+}
+
+const LONGEST_NOTE = 10_000;
+/** Number of notes with the maximum length that together start a flush of the search index. */
+const NOTES = 7;
+
+/** Damages a row that activity reports and flushes read. Then it requests a report, waits for a flush, and repairs the row. */
+async function damageActivity(): Promise<Partial<Observed>> {
+  const { api } = await as("owner@acme.test");
+  const key = factState(dataOf(await api.GET("/api/me")).company.id);
+  const sound = { ...(await table.get(key)), ...key };
+  await table.batchPut([{ ...sound, since: "damaged" }]);
+  const query = { from: "2026-01-01", to: "2026-01-02", groupBy: "user" } as const;
+  expect((await api.GET("/api/reports/activity", { params: { query } })).response.status).toBe(503);
+  const { id } = dataOf(await api.POST("/api/prospects", { body: { name: "Noted" } }), 201);
+  const note = { params: { path: { id } }, body: { body: "x".repeat(LONGEST_NOTE) } };
+  for (let count = 0; count < NOTES; count++) dataOf(await api.POST("/api/prospects/{id}/notes", note), 201);
+  await until(() => written("index/flush", "activity not summed up"));
+  await table.batchPut([sound]);
   return {};
 }
 
 /** The keys are the names of the alarms. Each function causes the fault that turns its alarm on. */
 const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
   "publisher-fails Errors": () => fail("events/publish"),
-  "publisher-fails FailedRecords": () => failRecord(service),
+  "publisher-fails FailedRecords": failRecord,
   "publisher-throttled": throttle("events/publish"),
   "publisher-late": late("events/publish"),
   "index-flush-fails Errors": () => fail("index/flush"),
@@ -257,20 +301,16 @@ const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
     await service.invoke(canary.file, {}).catch(() => undefined);
     return {};
   },
-  "failed-deliveries": () => fillDeadLetters(service),
-  "failed-imports": () => fillDeadLetters(service),
-  "failed-exports": () => fillDeadLetters(service),
-  "failed-bulk-jobs": () => fillDeadLetters(service),
-  "poison-records": () => fillDeadLetters(service),
-  "unflushed-indexes": () => fillDeadLetters(service),
+  "failed-deliveries": fillDeadLetters,
+  "failed-imports": fillDeadLetters,
+  "failed-exports": fillDeadLetters,
+  "failed-bulk-jobs": fillDeadLetters,
+  "poison-records": fillDeadLetters,
+  "unflushed-indexes": fillDeadLetters,
   "delivery-queue-late": leaveMessage,
   "server-errors": damageIndex,
   "damaged-index": damageIndex,
-  "damaged-activity": async () => {
-    const { api } = await as("owner@acme.test");
-    await damageActivity(api, table, () => until(() => written("index/flush", "activity not summed up")));
-    return {};
-  },
+  "damaged-activity": damageActivity,
   "copies-fail": async () => {
     lines.push(...loggedBackupEvents(template, failures));
     return {};
