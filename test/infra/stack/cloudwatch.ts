@@ -1,7 +1,7 @@
 /** Evaluates metric filters, metrics and alarms as CloudWatch does, for what happened in a local service within one period. */
 import * as z from "zod/mini";
 import type { LogLine } from "../../../infra/local/options.ts";
-import { at, type Fields, isFields, listed, type Template, target } from "../template.ts";
+import { at, type Fields, listed, type Template, target } from "../template.ts";
 
 export interface Observed {
   readonly lines: readonly LogLine[];
@@ -98,27 +98,23 @@ function ofFilters(template: Template, { MetricName, Statistic }: Fields, lines:
   return Statistic === "Sum" ? values.reduce((total, value) => total + value, 0) : Math.max(...values);
 }
 
-/** Matches `$.a.b = "text"`, and `$.a.b = "*"`, which means that the field exists. Other texts with `*` would be wildcards. */
-const COMPARISON = /^(\$(?:\.\w+)+) = "(?:([^"\\*]*)|(\*))"$/;
+/** Matches `$.a.b = "text"`. A text with `*` would be a wildcard. */
+const COMPARISON = /^(\$(?:\.\w+)+) = "([^"\\*]*)"$/;
 
-/** Understands `{ $.a = "x" }`, `{ ($.a = "x") || ($.b = "y") }` and `{ ($.a = "x") && ($.b = "*") }`, and throws for other patterns. */
+/** Understands `{ $.a = "x" }` and `{ ($.a = "x") || ($.b = "y") }`, and throws for other patterns. */
 export function matches(pattern: string, line: string): boolean {
   const inside = /^\{ (.+) \}$/.exec(pattern)?.[1] ?? "";
-  const isAll = inside.includes(") && (");
-  const comparisons = inside.startsWith("(") ? inside.slice(1, -1).split(isAll ? ") && (" : ") || (") : [inside];
-  const results = comparisons.map((comparison) => {
-    const [, selector = "", wanted, any] = COMPARISON.exec(comparison) ?? [];
-    if (wanted === undefined && any === undefined) throw new Error(`the pattern ${pattern} is not understood`);
-    const found = selected(line, selector);
-    return any === undefined ? found === wanted : found !== undefined;
+  const comparisons = inside.startsWith("(") ? inside.slice(1, -1).split(") || (") : [inside];
+  return comparisons.some((comparison) => {
+    const [, selector = "", wanted] = COMPARISON.exec(comparison) ?? [];
+    if (wanted === undefined) throw new Error(`the pattern ${pattern} is not understood`);
+    return selected(line, selector) === wanted;
   });
-  return isAll ? !results.includes(false) : results.includes(true);
 }
 
 /** Returns the value at the selector, for example `$.a.b`, or undefined if the line has no such value or is not JSON. */
 export function selected(line: string, selector: string): unknown {
-  const [, ...path] = selector.split(".");
-  return path.reduce<unknown>((value, name) => (isFields(value) ? value[name] : undefined), jsonOf(line));
+  return at(jsonOf(line), ...selector.split(".").slice(1));
 }
 
 function jsonOf(line: string): unknown {
