@@ -6,7 +6,7 @@ import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
 import { AUTHORIZATION_PATTERN } from "#shared/sessions/session-id.ts";
 import type { Route } from "../../../infra/routes/route.ts";
-import { authorizer, methodNotAllowed, routes } from "../../../infra/routes/routes.ts";
+import { authorizer, routes } from "../../../infra/routes/routes.ts";
 import { methodsOf } from "../../../infra/stack/api-definition.ts";
 import {
   at,
@@ -41,11 +41,8 @@ const methods = entries(at(definition, "paths")).flatMap(([path, item]) =>
   })),
 );
 const ofType = (type: string) => methods.filter(({ integration }) => at(integration, "type") === type);
-/** The methods that call functions, without those for HEAD. */
+/** The methods of the route table, without those for HEAD and the catch-all methods, which answer 405 (see hostile.deep.test.ts). */
 const proxied = ofType("aws_proxy").filter(({ method }) => method !== "ANY" && method !== "HEAD");
-const heads = methods.filter(({ method }) => method === "HEAD");
-/** The catch-all methods, which answer 405. */
-const others = methods.filter(({ method }) => method === "ANY");
 
 function fileOf(integration: unknown): string {
   const [invoked] = listed(at(integration, "uri", "Fn::Join", 1)).filter((part) => /Function/.test(target(part) ?? ""));
@@ -135,14 +132,6 @@ describe("methods", () => {
     expect(calls.toSorted()).toEqual(routes.map(({ method, path, file }) => `${method} ${path} ${file}`).toSorted());
   });
 
-  it("answer HEAD by the function of GET, with the same rights", () => {
-    const gets = proxied.filter(({ method }) => method === "GET");
-    expect(gets.length).toBeGreaterThan(30);
-    const same = (all: typeof methods) =>
-      all.map(({ path, operation }) => ({ path, operation })).toSorted((a, b) => a.path.localeCompare(b.path));
-    expect(same(heads)).toEqual(same(gets));
-  });
-
   it("stream exactly as the route table says, and wait longer than the function may run", () => {
     expect(routes.filter(({ streamed }) => streamed).map(({ path }) => path)).toContain("/api/prospects/pins");
     for (const { path, method, integration } of proxied) {
@@ -156,16 +145,6 @@ describe("methods", () => {
         isStreamed ? "/response-streaming-invocations" : "/invocations",
       );
       expect(Number(at(integration, "timeoutInMillis") ?? 29_000), path).toBeGreaterThan(1_000 * Number(run.Timeout));
-    }
-  });
-
-  it("that a known path does not have are answered by one function, for every media type", () => {
-    const paths = [...byPath(routes).keys()].toSorted();
-    expect(others.map(({ path }) => path).toSorted()).toEqual(paths);
-    for (const { path, operation, integration } of others) {
-      expect(at(integration, "type"), path).toBe("aws_proxy");
-      expect(fileOf(integration), path).toBe(methodNotAllowed.file);
-      expect(at(operation, "security"), path).toBeUndefined();
     }
   });
 
