@@ -65,24 +65,16 @@ test("without a gradual rollout, CloudFormation moves the aliases at once", () =
 
 test("neither another rollout nor another preset changes what API Gateway and the event sources invoke, and who may invoke it", () => {
   const invoked = ({ all }: Template) => ({
-    aliases: all("AWS::Lambda::Alias").map(({ id, properties: { FunctionName, Name } }) => ({
-      id,
-      FunctionName,
-      Name,
-    })),
+    aliases: all("AWS::Lambda::Alias").map(({ id, properties }) => [id, properties.FunctionName, properties.Name]),
     api: all("AWS::ApiGateway::RestApi").map(({ properties }) => properties.Body),
     roles: all("AWS::IAM::Role")
       .filter(({ id }) => id.includes("Invoker"))
-      .map(({ id, properties }) => ({ id, properties })),
+      .map(({ id, properties }) => [id, properties]),
     sources: all("AWS::Lambda::EventSourceMapping").map(({ id, properties }) => [id, properties.FunctionName]),
   });
   expect(invoked(template).roles).toHaveLength(3);
   expect(invoked(direct)).toEqual(invoked(template));
   expect(invoked(small)).toEqual(invoked(template));
-});
-
-test("the functions that Lambda may keep ready have an alias, because ready environments belong to an alias", () => {
-  for (const file of PROVISIONED) expect([...aliasOf.keys()]).toContain(template.functionOf(file).id);
 });
 
 test("CodeDeploy moves each alias to the new version: a tenth of the calls for five minutes, and back if errors are seen", () => {
@@ -167,11 +159,4 @@ test("a change of the setting changes neither code nor versions, so CodeDeploy m
       PROVISIONED.map(() => "AWS::Lambda::Alias"),
     );
   }
-});
-
-test("warm environments count as reserved concurrency of the account", () => {
-  expect(capacityOf({ preset: "production" }).provisioned).toEqual({});
-  const choice = { preset: "small", accountConcurrency: 110, warmEnvironments: 4 } as const;
-  expect(() => capacityOf(choice)).toThrow("context key warmEnvironments: the settings reserve 12 of");
-  expect(capacityOf({ ...choice, warmEnvironments: 3 }).provisioned).toMatchObject({ "prospects/list": 3 });
 });
