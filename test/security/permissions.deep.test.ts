@@ -1,12 +1,17 @@
-/** Tests that docs/permissions.md lists exactly the rights in the templates, and that a right without a reason is refused. */
+/**
+ * Tests that docs/permissions.md lists exactly the rights in the templates, that a right without a reason is refused, that the committed
+ * policies are the IAM rights in infra/security/people.ts, and that the deployer has exactly the rights of the documented `aws` commands.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { root } from "../../infra/build/bundle.ts";
 import { filled } from "../../infra/build/generated.ts";
+import { people, persons, policyFile, policyOf, policyText, sizeOf } from "../../infra/security/people.ts";
 import { DOCUMENT, documentedDeployment, permissionTables } from "../../infra/security/permissions.ts";
 import { functionFiles } from "../../infra/synth.ts";
 import { isFields, synthesized } from "../infra/template.ts";
+import { actionsOfAws, observable, sorted } from "./documented-actions.ts";
 
 const resources = (await synthesized(documentedDeployment())).stacks;
 const all = { ...resources.data.Resources, ...resources.service.Resources };
@@ -44,4 +49,24 @@ describe("docs/permissions.md", () => {
       '{"Fn::GetAtt":["NewQueue","Arn"]} has no name in infra/security/permissions.ts',
     );
   });
+});
+
+it("the `aws` commands of the documents use exactly the rights of the deployer, except those of `cdk`", () => {
+  const used = actionsOfAws("deploy.md", ["cloudformation", "cognito-idp", "lambda", "ssm"]);
+  // `cdk` needs only this right of the deployer, because it works with the roles that `cdk bootstrap` has made.
+  expect(sorted(["sts:AssumeRole", ...used])).toEqual(sorted(observable("deployer")));
+});
+
+it("a policy is the committed file, has exactly the actions of its person, fits into a managed policy, and allows no action on everything but reads", () => {
+  for (const person of persons) {
+    expect(readFileSync(join(root, policyFile(person)), "utf8")).toBe(policyText(person));
+    const { Statement } = policyOf(person);
+    expect(sorted(Statement.flatMap(({ Action }) => Action))).toEqual(
+      sorted(people[person].rights.flatMap(({ actions }) => actions)),
+    );
+    expect(readFileSync(join(root, DOCUMENT), "utf8")).toContain(
+      `(policies/${person}.json), ${sizeOf(person)} characters: `,
+    );
+    expect(JSON.stringify(Statement)).not.toMatch(/"[a-z-]+:\*"/);
+  }
 });
