@@ -1,10 +1,10 @@
 /**
  * Sends tokens and personal data in every place of valid and invalid requests. After all API tests, local-service.ts of the harness fails
- * if a log line contains a token, an e-mail address, a phone number, a name or PRIVATE_WORD.
+ * if `leaksOf` finds a token, an e-mail address, a phone number, a name or PRIVATE_WORD in a log line.
  */
 import { expect, test } from "vitest";
 import { clientWith, json, tokenOf } from "../harness/client.ts";
-import { PRIVATE_WORD } from "../harness/log-leaks.ts";
+import { leaksOf, PRIVATE_WORD } from "../harness/log-leaks.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { bodyOf, Identified } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -70,4 +70,27 @@ test("personal data in a CSV file, valid or not, is logged nowhere", async () =>
   ];
   form.append("file", new Blob([rows.join("\n")], { type: "text/csv" }), `${text}.csv`);
   expect((await as.owner.send("POST", "/api/prospects/import", { body: form })).status).toBeLessThan(500);
+});
+
+test.each([
+  ["token", `{"message":{"event":"x","authorization":"eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln"}}`],
+  ["token", `{"message":"Bearer abcdefgh12345678"}`],
+  ["API key", `{"message":{"key":"pck_4fK2xQ9a_0Zr8"}}`],
+  ["e-mail address", `{"message":{"event":"invited","email":"rep@acme.test"}}`],
+  ["e-mail address", `{"message":"no user o'neil+x@sub.example.co.uk"}`],
+  ["phone number", `{"message":{"phone":"(303) 555-0100"}}`],
+  ["phone number", `{"message":{"phone":"+13035550100"}}`],
+  ["name", `{"message":{"error":"Derek Garcia has no address"}}`],
+  ["name", `{"message":{"error":"Olga Owner"}}`],
+  ["private word", `{"message":{"query":"search=${PRIVATE_WORD.toLowerCase()}"}}`],
+])("a %s in a line is found", (what, line) => {
+  expect(leaksOf(line)).toEqual([what]);
+});
+
+test.each([
+  `{"timestamp":"2026-11-22T17:41:12.921Z","level":"INFO","requestId":"0b7c1d6e-1234-4abc-9def-0123456789ab","message":{"event":"request","companyId":1280,"userId":1281,"units":2.5}}`,
+  `{"time":"2026-11-22T17:41:12.921Z","type":"platform.report","record":{"metrics":{"durationMs":1234567890}}}`,
+  `{"message":{"stack":"Error: x\\n at file:///app/node_modules/@aws-sdk/client-dynamodb/index.js:1:2"}}`,
+])("a line without any is not", (line) => {
+  expect(leaksOf(line)).toEqual([]);
 });
