@@ -1,24 +1,25 @@
-/** Tests that every function has exactly the IAM rights that the route table declares for it. */
+/**
+ * Tests that every function has exactly the IAM rights that the route table declares for it. Also tests the check of unused grants: it
+ * reports a grant unless a reason excuses it, and every reason excuses an existing grant.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { DUE_INDEX, families } from "#shared/db/keys.ts";
+import { root } from "../../../infra/build/bundle.ts";
 import { type Access, usesSecretsKey } from "../../../infra/routes/route.ts";
 import { authorizer, eventFunctions, methodNotAllowed, routes } from "../../../infra/routes/routes.ts";
+import { assertGrantsAreUsed, excused, namedTests, staleReasons, unusedGrants } from "../../harness/grants.ts";
 import { at, isFields, listed, synthesized, target } from "../template.ts";
 
 const template = await synthesized();
 
-interface Statement {
-  readonly actions: readonly string[];
-  readonly resources: readonly unknown[];
-  readonly condition: unknown;
-}
-
-const parsed = (statement: unknown): Statement => ({
+const parsed = (statement: unknown) => ({
   actions: listed(at(statement, "Action")).map(String),
   resources: listed(at(statement, "Resource")),
   condition: at(statement, "Condition"),
 });
-const statementsOf = (file: string): Statement[] => template.statementsOf(file).map(parsed);
+const statementsOf = (file: string) => template.statementsOf(file).map(parsed);
 const roleOf = (file: string) => template.resources[target(template.functionOf(file).properties.Role) ?? ""];
 const allStatements = template.all("AWS::IAM::Role").flatMap(({ id, properties }) =>
   listed(properties.Policies)
@@ -187,4 +188,29 @@ describe("environment", () => {
     const untouched = known.filter((family) => !touched.has(family));
     expect(untouched).toEqual([]);
   });
+});
+
+const unused = unusedGrants({});
+const usesOfAll = Object.fromEntries(
+  [...Map.groupBy(unused, ({ file }) => file)].map(([file, grants]) => [file, grants.map(({ grant }) => grant)]),
+);
+
+it("every grant that no call uses is reported, unless a reason excuses the grant", () => {
+  expect(unused).toContainEqual({ file: "prospects/delete", grant: "PutItem prospects" });
+  expect(unused.some((one) => excused.some(({ file, grant }) => one.file === file && one.grant === grant))).toBe(false);
+  expect(() => assertGrantsAreUsed(usesOfAll)).not.toThrow();
+  const { "prospects/delete": some = [], ...others } = usesOfAll;
+  const rest = some.filter((grant) => grant !== "PutItem prospects");
+  expect(() => assertGrantsAreUsed({ ...others, "prospects/delete": rest })).toThrow(
+    "prospects/delete has the grant PutItem prospects, which no API test uses",
+  );
+});
+
+it("every reason excuses a grant that still exists", () => {
+  expect(staleReasons()).toEqual([]);
+});
+
+it("every test that a reason names exists", () => {
+  expect(namedTests().length).toBeGreaterThan(5);
+  expect(namedTests().filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
