@@ -143,13 +143,10 @@ describe("the sign-in pages of the console", () => {
   });
 });
 
-describe("the end of both stacks", () => {
-  /** Returns an operator who has destroyed both stacks, and the resources that remain. */
-  async function destroyed() {
-    const operator = await deployed({ ...owned, preset: "production" });
-    await operator.run(destroyService, unprotect, destroyData);
-    return { operator, left: retainedBy(operator.stackOf(DATA)) };
-  }
+describe("the end of both stacks", async () => {
+  const operator = await deployed({ ...owned, preset: "production" });
+  await operator.run(destroyService, unprotect, destroyData);
+  const left = retainedBy(operator.stackOf(DATA));
 
   /** Returns the name of the queue to which the bucket sends notifications. */
   const notified = (bucket: Made | undefined): string => {
@@ -157,8 +154,7 @@ describe("the end of both stacks", () => {
     return String(at(rule, "Queue")).split(":").at(-1) ?? "";
   };
 
-  it("retains exactly what the document lists", async () => {
-    const { operator, left } = await destroyed();
+  it("retains exactly what the document lists", () => {
     expect(left.map(({ type }) => type).toSorted()).toEqual([
       "AWS::ApiGateway::Account",
       "AWS::ApiGateway::DomainName",
@@ -178,17 +174,13 @@ describe("the end of both stacks", () => {
   });
 
   it("lets a new deployment adopt the data with the documented commands", async () => {
-    const { operator, left } = await destroyed();
     const { cloud, configure, run, stackOf } = operator;
     const [bucket] = left.filter(({ type }) => type === "AWS::S3::Bucket");
     const of = (type: string): string => left.find((made) => made.type === type)?.id ?? "";
-    const adopted = {
-      table: of("AWS::DynamoDB::Table"),
-      bucket: of("AWS::S3::Bucket"),
-      secretsKey: `arn:aws:kms:eu-west-1:123456789012:key/${of("AWS::KMS::Key")}`,
-      userPool: of("AWS::Cognito::UserPool"),
-      userPoolClient: of("AWS::Cognito::UserPoolClient"),
-    };
+    const [table, userPool] = [of("AWS::DynamoDB::Table"), of("AWS::Cognito::UserPool")];
+    const secretsKey = `arn:aws:kms:eu-west-1:123456789012:key/${of("AWS::KMS::Key")}`;
+    const userPoolClient = of("AWS::Cognito::UserPoolClient");
+    const adopted = { table, bucket: of("AWS::S3::Bucket"), secretsKey, userPool, userPoolClient };
     expect(documentedSettings("Adopt existing data")).toEqual(Object.keys(adopted));
     configure({ ...owned, ...adopted });
     const [adopt = "", revert = ""] = documented("Adopt existing data");
@@ -199,10 +191,8 @@ describe("the end of both stacks", () => {
       expect.arrayContaining([adopted.table, adopted.bucket, "api.example.com"]),
     );
     const outputs = ["TableName", "BucketName", "SecretsKeyArn", "UserPoolId"];
-    const { table, userPool } = adopted;
-    expect(outputs.map((name) => outputOf(stackOf(SERVICE), name))).toEqual([
-      ...[table, adopted.bucket, adopted.secretsKey, userPool],
-    ]);
+    const expected = [table, adopted.bucket, secretsKey, userPool];
+    expect(outputs.map((name) => outputOf(stackOf(SERVICE), name))).toEqual(expected);
     // After the import, the bucket still notifies the queue of the earlier deployment, which the second documented command corrects.
     expect(idsOf(stackOf(DATA)).get("ImportsQueue807CB1E9")).not.toBe(notified(bucket));
     await run(revert);
