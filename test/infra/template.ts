@@ -125,7 +125,6 @@ function searchable({ directory, stacks }: Written) {
     Object.entries(resources)
       .filter(([, resource]) => resource.Type === type)
       .map(([id, resource]) => ({ id, properties: resource.Properties, resource }));
-  /** Returns the only resource of a type. */
   function only(type: string): Found {
     const [found, ...more] = all(type);
     if (found === undefined || more.length > 0) throw new Error(`the template has no or several ${type}`);
@@ -137,7 +136,6 @@ function searchable({ directory, stacks }: Written) {
     if (found === undefined) throw new Error(`the template has no function ${file}`);
     return found;
   }
-  /** Returns the environment variables of this function. */
   const variablesOf = (file: string): unknown => at(functionOf(file).properties, "Environment", "Variables");
   /** Returns the statements of all policies of this function's role. */
   const statementsOf = (file: string): readonly unknown[] =>
@@ -181,4 +179,12 @@ export const listed = (value: unknown): readonly unknown[] =>
 export function target(value: unknown): string | undefined {
   const id = at(value, "Ref") ?? at(value, "Fn::GetAtt", 0);
   return typeof id === "string" ? id : undefined;
+}
+
+/** Returns the text of a `Fn::Join`. A reference to a resource is written as `<logical id>`. */
+export function joined(value: unknown): string {
+  const [separator, parts] = listed(at(value, "Fn::Join"));
+  return listed(parts)
+    .map((part) => (typeof part === "string" ? part : `<${target(part)}>`))
+    .join(String(separator));
 }

@@ -1,8 +1,7 @@
 /** Tests the stack with the console: how CloudFront answers, who can read the bucket, and how the console signs users in. */
 import { describe, expect, it } from "vitest";
-import { readConfig } from "../../../infra/settings/config.ts";
 import { allNeededBy } from "../../harness/cloud/template.ts";
-import { at, consoleOfIssuer, largest, listed, synthesized, target, withConsole } from "../template.ts";
+import { at, consoleOfIssuer, joined, largest, listed, synthesized, target, withConsole } from "../template.ts";
 
 const template = await synthesized(withConsole);
 /** The API and the console have domains of their own, and the API has no other address. */
@@ -12,13 +11,6 @@ const onDomains = await synthesized({
   domain: { name: "api.example.com", certificate: "arn", basePath: "v1", keepsDefaultEndpoint: false },
 });
 
-/** Returns the text of a `Fn::Join`. A reference to a resource is written as `<logical id>`. */
-const joined = (value: unknown): string => {
-  const [separator, parts] = listed(at(value, "Fn::Join"));
-  return listed(parts)
-    .map((part) => (typeof part === "string" ? part : `<${target(part)}>`))
-    .join(String(separator));
-};
 const distribution = at(template.only("AWS::CloudFront::Distribution").properties, "DistributionConfig");
 const behaviors = listed(at(distribution, "CacheBehaviors"));
 
@@ -166,11 +158,4 @@ describe("the client of the user pool", () => {
       .filter(({ properties }) => JSON.stringify(properties).includes("console-secret"));
     expect(granted).toHaveLength(readers.length);
   });
-});
-
-const adopted = { userPool: "eu-west-1_AbCdEfGhI", userPoolClient: "1a2b3c4d5e" };
-
-it("an adopted user pool gets a domain for sign-in pages with signInPages=true", async () => {
-  const { all } = await synthesized(readConfig({ console: true, ...adopted, signInPages: "true" }));
-  expect(all("AWS::Cognito::UserPoolDomain")).toHaveLength(1);
 });

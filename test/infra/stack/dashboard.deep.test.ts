@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
 import { prices } from "../../bench/cost/prices.ts";
-import { at, listed, synthesized, withBackups } from "../template.ts";
+import { at, joined, listed, synthesized, withBackups } from "../template.ts";
 import { customMetrics } from "./custom-metrics.ts";
 
 /** An account's first three dashboards are free with at most this many metrics. */
@@ -22,12 +22,6 @@ const Widget = z.object({
 });
 const Dashboard = z.object({ widgets: z.array(Widget) });
 
-/** Returns the text of a `Fn::Join`. Each value that only AWS knows is replaced by the JSON of its reference. */
-function joined(value: unknown): string {
-  const parts = listed(at(value, "Fn::Join", 1));
-  return parts.map((part) => (typeof part === "string" ? part : JSON.stringify(part).replaceAll('"', "'"))).join("");
-}
-
 const template = await synthesized(withBackups);
 const dashboard = template.only("AWS::CloudWatch::Dashboard").properties;
 const body = Dashboard.parse(JSON.parse(joined(dashboard.DashboardBody)));
@@ -37,13 +31,12 @@ const metrics = body.widgets.flatMap(({ properties }) =>
   properties.metrics.map((metric) => metric.filter((part) => typeof part === "string").join(" ")),
 );
 
-/** Returns the logical id of an alarm that is a reference (`Fn::GetAtt`), and the name of an alarm that is an ARN. */
-const nameOfAlarm = (arn: string): string =>
-  /^\{'Fn::GetAtt':\['(\w+)','Arn'\]\}$/.exec(arn)?.[1] ?? /:alarm:([\w-]+)$/.exec(arn)?.[1] ?? arn;
+/** Returns the logical id of an alarm of the service stack, and the name of an alarm of the data stack, which is an ARN. */
+const nameOfAlarm = (shown: string): string => /^<(\w+)>$|:alarm:([\w-]+)$/.exec(shown)?.slice(1).join("") ?? shown;
 
 describe("the dashboard", () => {
   it("has one name for each deployment and region", () => {
-    expect(joined(dashboard.DashboardName)).toBe("Canvassing-{'Ref':'AWS::Region'}");
+    expect(joined(dashboard.DashboardName)).toBe("Canvassing-<AWS::Region>");
   });
 
   it.each([
@@ -53,8 +46,8 @@ describe("the dashboard", () => {
     "AWS/ApiGateway Latency",
     "AWS/Lambda Throttles",
     "AWS/Lambda ConcurrentExecutions",
-    "AWS/Lambda IteratorAge FunctionName {'Ref':'EventsEventsPublish",
-    "AWS/Lambda IteratorAge FunctionName {'Ref':'EventsIndexFlush",
+    "AWS/Lambda IteratorAge FunctionName <EventsEventsPublish",
+    "AWS/Lambda IteratorAge FunctionName <EventsIndexFlush",
     "AWS/DynamoDB ConsumedReadCapacityUnits",
     "AWS/DynamoDB ConsumedWriteCapacityUnits",
     "AWS/SQS ApproximateAgeOfOldestMessage",
