@@ -48,6 +48,12 @@ export const closed: DeployConfig = {
 /** The preset `small`, with which a deployment has no web ACL. */
 export const small: DeployConfig = { ...ownIdentity, capacity: capacityOf({ preset: "small" }), webAcl: false };
 
+/** No scheduled smoke test, and a runbook of the operator. */
+export const withoutCanary: DeployConfig = {
+  ...ownIdentity,
+  watch: { runbook: "https://git.example.com/runbook", canary: false },
+};
+
 export const withConsole: DeployConfig = { ...ownIdentity, allowedOrigins: [], console: {} };
 
 /** A console whose users sign in at another issuer. The account has a large quota, and a company may send half of all requests. */
