@@ -1,19 +1,22 @@
-/** Tests that the data stack is protected and keeps its logical ids, and that the service stack has room for more routes. */
+/**
+ * Tests that the data stack is protected, keeps its logical ids, and can use what an earlier deployment left. Also tests that the service
+ * stack has room for more routes.
+ */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AppProps } from "aws-cdk-lib/core";
 import { describe, expect, it } from "vitest";
-import * as z from "zod/mini";
 import { consoleDirectory } from "../../../infra/build/console.ts";
 import { consoleFiles } from "../../../infra/edge/console-site.ts";
 import { withoutNesting } from "../../../infra/nested-stacks.ts";
 import type { Route } from "../../../infra/routes/route.ts";
 import { routes } from "../../../infra/routes/routes.ts";
+import { readConfig } from "../../../infra/settings/config.ts";
 import { createDataStack } from "../../../infra/stack/data-stack.ts";
 import { createStacks } from "../../../infra/stack/stacks.ts";
 import { CloudFormationTemplate, createApp, functionFiles } from "../../../infra/synth.ts";
-import { at, largest, ownIdentity, synthesized, type Template, target } from "../template.ts";
+import { at, largest, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
 
 const template = await synthesized();
 
@@ -187,13 +190,6 @@ it("names resources of CloudFront after the region, because their names must be 
   for (const [id, name] of named) expect(name, id).toContain("AWS::Region");
 });
 
-it("the service stack retains nothing when it is destroyed", () => {
-  const kept = Object.entries(template.stacks.service.Resources).filter(
-    ([, { DeletionPolicy }]) => DeletionPolicy !== undefined && DeletionPolicy !== "Delete",
-  );
-  expect(kept).toEqual([]);
-});
-
 const ENDPOINTS = 150;
 
 it("the largest deployment leaves a reserve of resources in each stack", async () => {
@@ -229,10 +225,9 @@ function synthesizedFor(table: readonly Route[]) {
 /** Returns all paths of the API and all their parent paths. API Gateway counts each of them as one resource. */
 function partsOf({ Resources }: CloudFormationTemplate): Set<string> {
   const api = Object.values(Resources).find(({ Type }) => Type === "AWS::ApiGateway::RestApi");
-  const paths = Object.keys(z.parse(Paths, at(api, "Properties", "Body")).paths);
+  const paths = Object.keys(at(api, "Properties", "Body", "paths") ?? {});
   return new Set(paths.flatMap((path) => path.split("/").map((_, i, parts) => parts.slice(0, i + 1).join("/"))));
 }
-const Paths = z.object({ paths: z.record(z.string(), z.unknown()) });
 
 const sizeOf = ({ Resources }: CloudFormationTemplate): number => Object.keys(Resources).length;
 
@@ -285,4 +280,52 @@ it("a template without nesting has no two resources with the same logical id", (
   expect(() => withoutNesting(parent, () => ({ Resources: { Role: role } }))).toThrow(
     "Role is a resource of a nested stack and of its parent",
   );
+});
+
+const secretsKey = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
+const newData = await synthesized(readConfig({ secretsKey }));
+const adoptedData = await synthesized(readConfig({ table: "Left", bucket: "left", secretsKey }));
+
+/** Returns the resource for which the function has the right to this action. */
+const resourceOf = ({ statementsOf }: Template, file: string, action: string): unknown =>
+  at(
+    statementsOf(file).find((statement) => listed(at(statement, "Action")).includes(action)),
+    "Resource",
+  );
+
+it("an adopted table and bucket have no difference from new ones except their names", () => {
+  const given = new Set(["TableName", "BucketName", "aws:asset:path"]);
+  const text = (value: unknown) =>
+    JSON.stringify(value, (key, part: unknown) => (given.has(key) && typeof part === "string" ? undefined : part));
+  for (const stack of ["data", "service"] as const) {
+    const [before, after] = [newData.stacks[stack], adoptedData.stacks[stack]];
+    expect(Object.keys(after.Resources)).toEqual(Object.keys(before.Resources));
+    const ids = Object.keys(before.Resources);
+    expect(ids.filter((id) => text(after.Resources[id]) !== text(before.Resources[id]))).toEqual([]);
+    expect(after.Outputs).toEqual(before.Outputs);
+  }
+});
+
+it("an adopted secrets key is used unchanged, and the stack creates no key", () => {
+  expect(JSON.stringify(newData.all("AWS::KMS::Key"))).not.toContain("webhook-secrets");
+  expect(newData.variablesOf("events/deliver")).toMatchObject({ SECRETS_KEY_ARN: secretsKey });
+  expect(resourceOf(newData, "events/deliver", "kms:Decrypt")).toBe(secretsKey);
+});
+
+it("an adopted user pool is the issuer and gets invitations; the stack neither makes nor changes a pool", async () => {
+  const [userPool, userPoolClient] = ["eu-west-1_AbCdEfGhI", "1a2b3c4d5e"];
+  const console = { console: true, signInPages: "false" };
+  const adopted = await synthesized(readConfig({ ...console, userPool, userPoolClient, audience: "other" }));
+  expect(adopted.all("AWS::Cognito::UserPool")).toEqual([]);
+  expect(adopted.all("AWS::Cognito::UserPoolDomain")).toEqual([]);
+  const clients = adopted.all("AWS::Cognito::UserPoolClient").map(({ id }) => id);
+  expect(clients).toEqual([expect.stringMatching(/^ConsoleClient/)]);
+  expect(adopted.variablesOf("users/create")).toMatchObject({ USER_POOL_ID: userPool });
+  const variables = adopted.variablesOf("authorize");
+  expect(variables).toMatchObject({ AUDIENCE: expect.stringMatching(`^${userPoolClient},other`) });
+  const host = ["https://cognito-idp.", { Ref: "AWS::Region" }, ".", { Ref: "AWS::URLSuffix" }];
+  expect(at(variables, "ISSUER")).toEqual({ "Fn::Join": ["", [...host, `/${userPool}`]] });
+  expect(adopted.outputs.UserPoolId?.Value).toBe(userPool);
+  const pool = resourceOf(adopted, "users/create", "cognito-idp:AdminCreateUser");
+  expect(JSON.stringify(pool)).toContain(`:userpool/${userPool}"`);
 });
