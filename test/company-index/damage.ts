@@ -1,14 +1,6 @@
 /** Damages a company index in ways that the service itself never causes. `verify` must find each damage, and a rebuild must repair it. */
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import {
-  type Head,
-  type Manifest,
-  moveHead,
-  type Part,
-  partManifestItem,
-  readManifest,
-  type SegmentEntry,
-} from "#shared/company-index/manifest.ts";
+import { moveHead, type Part, partManifestItem, readManifest } from "#shared/company-index/manifest.ts";
 import { readPartOverrides, readSegments } from "#shared/company-index/pieces.ts";
 import { type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
 import { completePart, storeSegments } from "#shared/company-index/write/publish.ts";
@@ -16,17 +8,9 @@ import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-export interface IndexInHand {
-  readonly table: Table;
-  readonly companyId: number;
-  readonly head: Head;
-  readonly manifest: Manifest;
-  readonly oldest: Part;
-  readonly newest: Part;
-  readonly segment: SegmentEntry;
-}
+export type IndexInHand = Awaited<ReturnType<typeof indexInHand>>;
 
-export async function indexInHand(table: Table, companyId: number): Promise<IndexInHand> {
+export async function indexInHand(table: Table, companyId: number) {
   const { head } = await readUnflushed(table, companyId);
   const manifest = await readManifest(table, companyId, head.manifest);
   const [oldest, newest] = [manifest.parts[0], manifest.parts.at(-1)];

@@ -2,9 +2,8 @@
 import { expect, test } from "vitest";
 import type { Zone } from "#shared/company-index/criteria.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { partManifestItem } from "#shared/company-index/manifest.ts";
+import { type Part, partManifestItem } from "#shared/company-index/manifest.ts";
 import type { IndexRow, Records } from "#shared/company-index/record.ts";
-import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { prospectDelta } from "#shared/company-index/write/entries.ts";
 import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -24,29 +23,44 @@ import {
 import { type IndexedCompany, indexedCompanies, type Staged } from "./indexed-company.ts";
 
 const db = faultyDynamoDb();
-const { clock, newCompany, flushAll, rebuildOf, verify } = indexedCompanies(db);
+const { clock, newCompany, stagedCompany, flushAll, rebuildOf, verify } = indexedCompanies(db);
 
-type Damage = [
-  what: string,
-  fault: string,
-  inflict: (index: IndexInHand, staged: Staged, company: IndexedCompany) => Promise<unknown>,
+type Inflict = (index: IndexInHand, staged: Staged, company: IndexedCompany) => Promise<unknown>;
+
+const lost =
+  (name: string): Inflict =>
+  (i) =>
+    i.table.batchRemove([pieceOf(i, i.segment.id, name)]);
+/** Changes the manifest of the oldest part, which the first flush wrote. */
+const oldest =
+  (fieldsOf: (index: IndexInHand) => Partial<Part>): Inflict =>
+  (i) =>
+    putManifest(i, [{ ...i.oldest, ...fieldsOf(i) }, ...i.manifest.parts.slice(1)]);
+/** Replaces the row of the sixth prospect in its segment. */
+const sixth =
+  (change: (row: IndexRow) => IndexRow[]): Inflict =>
+  (i, { ids }) =>
+    rewriteRows(i, (rows) =>
+      rows.flatMap((one) => (one.row.id === ids[5] ? change(one.row).map((row) => ({ ...one, row })) : [one])),
+    );
+
+/** Changes of a zone map, after which it does not cover the rows of its segment. */
+const narrow: Partial<Zone>[] = [
+  { box: null },
+  { box: [-105, 39, -104.99, 39.01] },
+  { createdAt: [0, 0] },
+  { ids: [1, 1] },
+  { statusIds: [null] },
+  { assigneeIds: [] },
 ];
 
 /**
  * Each damage has three parts: a description, a pattern for the fault that `verify` must report, and a function that damages the index. In
  * a pattern, `{a}` means the id of the first prospect, `{b}` of the second, and so on.
  */
-const damages: Damage[] = [
-  [
-    "ids of a segment are missing",
-    "lacks an item of main",
-    (i) => i.table.batchRemove([pieceOf(i, i.segment.id, "main")]),
-  ],
-  [
-    "texts of a segment are missing",
-    "lacks an item of text",
-    (i) => i.table.batchRemove([pieceOf(i, i.segment.id, "text")]),
-  ],
+const damages: [what: string, fault: string, inflict: Inflict][] = [
+  ["ids of a segment are missing", "lacks an item of main", lost("main")],
+  ["texts of a segment are missing", "lacks an item of text", lost("text")],
   [
     "versions of a part are missing",
     "lacks an item of overrides",
@@ -74,19 +88,11 @@ const damages: Damage[] = [
     "prospect {f} is in the index 2 times",
     (i) => putManifest(i, [...i.manifest.parts, { ...i.oldest, id: "copy", fewOverrides: undefined, looseNotes: 0 }]),
   ],
-  [
-    "a row is doubled within its segment",
-    "prospect {f} is in the index 2 times",
-    (i, { ids }) => rewriteRows(i, (rows) => rows.flatMap((one) => (one.row.id === ids[5] ? [one, one] : [one]))),
-  ],
+  ["a row is doubled within its segment", "prospect {f} is in the index 2 times", sixth((row) => [row, row])],
   [
     "a row is newer than it should be",
     "prospect {f} is missing from the index|prospect {f} has version 9 in the index and 1 in its row",
-    (i, { ids }) =>
-      rewriteRows(
-        i,
-        changed(ids[5], (row) => ({ ...row, version: 9 })),
-      ),
+    sixth((row) => [{ ...row, version: 9 }]),
   ],
   [
     "an entry is older than its row",
@@ -107,14 +113,7 @@ const damages: Damage[] = [
     (i, { ids }) =>
       rewriteOverrides(i, (stored) => ({ ...stored, prospects: stored.prospects.filter(({ id }) => id !== ids[3]) })),
   ],
-  [
-    "a row was never written",
-    "prospect 77 has no row",
-    (i, { ids }) =>
-      rewriteRows(i, (rows) =>
-        rows.map((one) => (one.row.id === ids[5] ? { ...one, row: { ...one.row, id: 77 } } : one)),
-      ),
-  ],
+  ["a row was never written", "prospect 77 has no row", sixth((row) => [{ ...row, id: 77 }])],
   [
     "a note's entry is lost",
     "note \\d+ of prospect {a} has version 1 in the index and 2 in its row",
@@ -128,50 +127,26 @@ const damages: Damage[] = [
   [
     "a manifest has a wrong number of rows in a segment",
     "claims 99 rows",
-    (i) => putManifest(i, [{ ...i.oldest, segments: [{ ...i.segment, rows: 99 }] }, ...i.manifest.parts.slice(1)]),
+    oldest(({ segment }) => ({ segments: [{ ...segment, rows: 99 }] })),
   ],
-  [
-    "a manifest has a wrong number of rows in a part",
-    "claims 99 rows",
-    (i) => putManifest(i, [{ ...i.oldest, rows: 99 }, ...i.manifest.parts.slice(1)]),
-  ],
-  ...zoneDamages(),
+  ["a manifest has a wrong number of rows in a part", "claims 99 rows", oldest(() => ({ rows: 99 }))],
+  ...narrow.map((zone): [string, string, Inflict] => [
+    `the zone map says ${JSON.stringify(zone)}`,
+    "the zone map of segment \\S+ does not cover its rows",
+    oldest(({ segment }) => ({ segments: [{ ...segment, zone: { ...segment.zone, ...zone } }] })),
+  ]),
   ["rows are out of order", "is out of order", (i) => rewriteRows(i, (rows) => rows.toReversed())],
 ];
 
-function zoneDamages(): Damage[] {
-  const narrow: Partial<Zone>[] = [
-    { box: null },
-    { box: [-105, 39, -104.99, 39.01] },
-    { createdAt: [0, 0] },
-    { ids: [1, 1] },
-    { statusIds: [null] },
-    { assigneeIds: [] },
-  ];
-  return narrow.map((zone) => [
-    `the zone map says ${JSON.stringify(zone)}`,
-    "the zone map of segment \\S+ does not cover its rows",
-    (i) => {
-      const segment = { ...i.segment, zone: { ...i.segment.zone, ...zone } };
-      return putManifest(i, [{ ...i.oldest, segments: [segment] }, ...i.manifest.parts.slice(1)]);
-    },
-  ]);
-}
-
-const changed = (id: number | undefined, change: (row: IndexRow) => IndexRow) => (rows: RowWithNotes[]) =>
-  rows.map((one) => (one.row.id === id ? { ...one, row: change(one.row) } : one));
-
 test("a check finds no fault in a sound index, and counts its records", async () => {
-  const company = newCompany();
-  await company.stage(flushAll);
+  const { company } = await stagedCompany();
   const counts = { prospects: 8, notes: 1, segments: 2, parts: 2, unflushed: 5 };
   expect(await verify(company)).toEqual({ ...counts, faults: [], unexamined: 0 });
   expect(await verify(newCompany())).toMatchObject({ prospects: 0, parts: 0, faults: [] });
 });
 
 test.each(damages)("a check finds that %s; a rebuild repairs it, and flushes continue", async (_, fault, inflict) => {
-  const company = newCompany();
-  const staged = await company.stage(flushAll);
+  const { company, ...staged } = await stagedCompany();
   await inflict(await indexInHand(db.direct, company.id), staged, company);
   const { faults } = await verify(company);
   const pattern = fault.replace(/\{(.)\}/g, (__, letter: string) => String(staged.ids[letter.charCodeAt(0) - 97]));
@@ -188,8 +163,7 @@ test.each(damages)("a check finds that %s; a rebuild repairs it, and flushes con
 });
 
 test("a check finds that the entry of a deletion or a change was removed before it was flushed", async () => {
-  const company = newCompany();
-  const { ids } = await company.stage(flushAll);
+  const { company, ids } = await stagedCompany();
   await flushAll(company);
   await company.remove(ids[0] ?? 0);
   await company.change(ids[1] ?? 0, 80);
@@ -207,8 +181,7 @@ test("a check finds that the entry of a deletion or a change was removed before 
 });
 
 test("a check reports no record that is written during each comparison", async () => {
-  const company = newCompany();
-  const { ids } = await company.stage(flushAll);
+  const { company, ids } = await stagedCompany();
   let seed = 0;
   const write = (): Promise<void> => company.change(ids[0] ?? 0, ++seed);
   const records = indexRecords(db.direct);
@@ -230,8 +203,7 @@ test("a check reports no record that is written during each comparison", async (
 });
 
 test("a check reports no record that is written, flushed, merged and rebuilt meanwhile", async () => {
-  const company = newCompany();
-  const { ids, noteOfA } = await company.stage(flushAll);
+  const { company, ids, noteOfA } = await stagedCompany();
   let isOver = false;
   const write = async (): Promise<void> => {
     for (let turn = 1; !isOver; turn++) {
