@@ -20,6 +20,14 @@ const db = faultyDynamoDb();
 
 const clock = { now: () => Date.parse("2030-01-01T00:00:00.000Z") };
 const newFunction = (): ApiContext => warmFunction(db, clock);
+/** Creates a company with one prospect. */
+async function stage() {
+  const context = newFunction();
+  const company = await newCompany(context);
+  const { caller } = company;
+  const { id } = await createProspect(context, caller, { name: "n" });
+  return { context, company, caller, companyId: caller.companyId, id };
+}
 const list = (context: ApiContext, { caller }: Company, search = "") =>
   listProspects(context, caller, ListQuery.parse({ search }));
 const long = (word: string): string => `${word} ${"x".repeat(9_000)}`;
@@ -29,10 +37,7 @@ const sideRows = (context: ApiContext, companyId: number) =>
   Array.fromAsync(context.table.query(keys.deltaTexts(companyId)), ({ sk }) => sk);
 
 test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a search finds them in one round trip", async () => {
-  const context = newFunction();
-  const company = await newCompany(context);
-  const { companyId } = company.caller;
-  const { id } = await createProspect(context, company.caller, { name: "n" });
+  const { context, company, companyId, id } = await stage();
   const name = long("prospect").slice(0, 255);
   const { id: other } = await createProspect(context, company.caller, { name, address });
   await list(context, company);
@@ -60,10 +65,7 @@ test("100 unflushed notes of 9 KB cost a list as much as 100 short notes; a sear
 const address = { address1: "1234 North Camelback Road ".repeat(9), city: "Denver", state: "CO", zip: "80202" };
 
 test("eight entries with long texts trigger a flush, although eight short entries are too few", async () => {
-  const context = newFunction();
-  const company = await newCompany(context);
-  const { companyId } = company.caller;
-  const { id } = await createProspect(context, company.caller, {});
+  const { context, company, companyId, id } = await stage();
   await flush(context, companyId, { least: 1, settleMs: 0 });
   const publish = flushStream(() => context);
   const stream = async () => {
@@ -83,10 +85,7 @@ test("eight entries with long texts trigger a flush, although eight short entrie
 });
 
 test.each(deaths)("a flush that is killed %s any call loses no text and leaves none behind", async (_, death) => {
-  const context = newFunction();
-  const company = await newCompany(context);
-  const { caller } = company;
-  const { id } = await createProspect(context, caller, { name: "n" });
+  const { context, company, caller, id } = await stage();
   for (let killedCall = 1; killedCall <= 12; killedCall++) {
     const kept = await createNote(context, caller, id, { body: long(`kept${killedCall}!`) });
     const changed = await createNote(context, caller, id, { body: long(`old${killedCall}!`) });
@@ -115,10 +114,7 @@ test.each(deaths)("a flush that is killed %s any call loses no text and leaves n
 });
 
 test("a search reads missing texts again by key, and reads a new snapshot if a flush removes the texts", async () => {
-  const context = newFunction();
-  const company = await newCompany(context);
-  const { caller } = company;
-  const { id } = await createProspect(context, caller, { name: "n" });
+  const { context, company, caller, id } = await stage();
   await createNote(context, caller, id, { body: long("early!") });
   const isOfTexts = (body: unknown): boolean => /"C#\d+#XN"/.test(JSON.stringify(body));
   db.plan((operation, _, body) =>
