@@ -1,8 +1,8 @@
 /**
  * Tests that the service keeps every accepted write and delivers every event once, while DynamoDB throttles calls, reports conflicts and
- * loses replies.
+ * loses replies, and after the service was killed under load.
  */
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { systemClock } from "#shared/clock.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -10,12 +10,14 @@ import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { type ApiClient, apiClient } from "../../docs/client/client.ts";
 import { randomSequence } from "../../infra/local/demo/random.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
+import { at } from "../harness/client.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { conflict, pass, tableAt, throttle } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
-import { startReceiver } from "../harness/receiver.ts";
+import { type Receipt, startReceiver } from "../harness/receiver.ts";
 import { dataOf, Identified } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
+import { restartable } from "../jobs/restarted-service.ts";
 
 /** This number of writes starts a flush. */
 const WRITES = sized({ short: 70, wide: 1_000 });
@@ -39,6 +41,7 @@ afterAll(async () => {
 });
 
 const Received = z.object({ data: z.object({ prospect: Identified }) });
+const prospectIn = ({ event }: Receipt): number => z.parse(Received, event).data.prospect.id;
 
 async function as(email: string): Promise<ApiClient> {
   const token = (await service.tokenOf(email)) ?? "";
@@ -94,7 +97,7 @@ test(`${WRITES} writes under faults are all kept, delivered once and indexed`, {
   const received = () => new Set(receiver.receipts.map(({ event }) => event.id));
   await expect.poll(() => received().size, { timeout: SETTLED_MS }).toBeGreaterThanOrEqual(expected);
   const createdEvents = receiver.receipts.filter(({ event }) => event.event === "prospect.created");
-  const receivedIds = new Set(createdEvents.map(({ event }) => z.parse(Received, event).data.prospect.id));
+  const receivedIds = new Set(createdEvents.map(prospectIn));
   expect(created.every((id) => receivedIds.has(id))).toBe(true);
   expect(received().size).toBe(expected);
   await receiver.close();
@@ -108,4 +111,44 @@ test(`${WRITES} writes under faults are all kept, delivered once and indexed`, {
   await vi.waitUntil(isFlushed, { timeout: SETTLED_MS });
   // During a flush, the check may see an entry both in the index and among the unflushed entries, so it is repeated.
   await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: SETTLED_MS });
+});
+
+test("a killed service keeps each acknowledged write and delivers each waiting event once", async () => {
+  const start = restartable({ LOCAL_TIME_SCALE: "60" });
+  const first = await start();
+  // The receiver answers 503 until the kill, so that every delivery still waits then.
+  let isUp = false;
+  const receiver = await startReceiver((_, response) => response.writeHead(isUp ? 200 : 503).end());
+  onTestFinished(receiver.close);
+  const registrations = [{ event: "prospect.created" }];
+  const admin = await first.clientOf("admin@acme.test");
+  dataOf(await admin.POST("/api/webhooks", { body: { name: "Survivor", url: receiver.url, registrations } }), 201);
+
+  const rep = await first.clientOf("rep@acme.test");
+  const acknowledged: number[] = [];
+  const workers = Array.from({ length: 8 }, async (_, worker) => {
+    for (let i = 0; ; i++) {
+      const made = await rep.POST("/api/prospects", { body: { name: `${worker}-${i}` } });
+      acknowledged.push(dataOf(made, 201).id);
+    }
+  });
+  const stopped = Promise.allSettled(workers);
+  while (acknowledged.length < 80) await new Promise((resolve) => setTimeout(resolve, 10));
+  await first.end("SIGKILL");
+  await stopped;
+  expect(new Set(acknowledged).size).toBe(acknowledged.length);
+
+  isUp = true;
+  receiver.receipts.length = 0;
+  const reader = await (await start()).clientOf("rep@acme.test");
+  for (const id of acknowledged) {
+    expect(dataOf(await reader.GET("/api/prospects/{id}", at(id)))).toMatchObject({ id });
+  }
+  const missing = (): number[] => {
+    const delivered = receiver.receipts.map(prospectIn);
+    return acknowledged.filter((id) => !delivered.includes(id));
+  };
+  await expect.poll(missing, { timeout: 240_000 }).toEqual([]);
+  const ids = receiver.receipts.map(({ event }) => event.id);
+  expect(new Set(ids).size).toBe(ids.length);
 });
