@@ -10,6 +10,7 @@ const Outputs = z.looseObject({
   KmsEndpoint: z.string(),
   SqsEndpoint: z.string(),
   ParkedRecordsUrl: z.string(),
+  DeliveriesUrl: z.string(),
   DeliveriesDeadLettersUrl: z.string(),
 });
 

@@ -4,15 +4,14 @@
  */
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { expect, test } from "vitest";
-import * as z from "zod/mini";
 import { sqsClient } from "#shared/aws/sqs.ts";
 import { baseUrl } from "../harness/client.ts";
 import { LOCAL } from "../harness/faulty-dynamodb.ts";
+import { outputsOf } from "../harness/local-outputs.ts";
 import { newTeam } from "../harness/team.ts";
 import { subscribe } from "./subscribed.ts";
 
-const Outputs = z.object({ SqsEndpoint: z.string(), DeliveriesUrl: z.string(), DeliveriesDeadLettersUrl: z.string() });
-const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
+const outputs = await outputsOf(baseUrl());
 const sqs = sqsClient({ ...LOCAL, endpoint: outputs.SqsEndpoint });
 const as = await newTeam();
 
@@ -22,9 +21,7 @@ async function dead(): Promise<string[]> {
   return Messages.map(({ Body = "" }) => Body);
 }
 
-test("five events arrive once among messages that are no JSON, have another version, have 256 KB or name no company", {
-  timeout: 180_000,
-}, async () => {
+test("five events arrive once among messages that are no JSON, have another version, have 256 KB or name no company", async () => {
   const { receiver, webhook } = await subscribe(as.admin, [{ event: "prospect.created" }]);
   const place = { companyId: webhook.companyId, webhookId: webhook.id };
   const deliveryId = `dlv_${"0".repeat(29)}`;
@@ -41,10 +38,10 @@ test("five events arrive once among messages that are no JSON, have another vers
   const names = Array.from({ length: 5 }, (_, i) => `good ${i}`);
   await Promise.all(names.map((name) => as.rep.POST("/api/prospects", { body: { name } })));
   await receiver.until(5);
-  await expect.poll(async () => (await dead()).length, { timeout: 120_000, interval: 500 }).toBe(poison.length);
+  await expect.poll(async () => (await dead()).length, { interval: 500 }).toBe(poison.length);
   const found = await dead();
   expect(found.toSorted()).toEqual(poison.toSorted());
-  const received = receiver.receipts.map(({ event }) => z.parse(z.object({ id: z.string() }), event).id);
+  const received = receiver.receipts.map(({ event }) => event.id);
   expect(received).toHaveLength(5);
   expect(new Set(received).size).toBe(5);
 });
