@@ -1,15 +1,19 @@
-/** Tests that the samples of docs/receivers store each delivery once and no invalid request, and call the API once for each delivery. */
+/**
+ * Tests that the samples of docs/receivers store each delivery once and no invalid request, and call the API once for each delivery, and that
+ * the commands of this guide work as written.
+ */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { buffer, text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { root } from "../../infra/build/bundle.ts";
+import { freePort } from "../../infra/local/engines/dynamodb.ts";
 import { newKey } from "../harness/api-key.ts";
 import { at, baseUrl } from "../harness/client.ts";
 import { forwarded } from "../harness/forwarded.ts";
@@ -35,26 +39,13 @@ const languages = samples.map(([language, command, version]) => {
 const secrets = ["a secret in plain text", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"];
 const cases = languages.flatMap((language) => secrets.map((secret) => ({ ...language, secret })));
 
-interface Sample {
-  readonly url: string;
-  /** Returns the ids of the stored deliveries. */
-  kept(): string[];
-  bodyOf(id: string): string;
-  /** Resolves when the receiver has called the API for a delivery. */
-  untilDone(id: string): Promise<void>;
-  /** Removes the mark of this call, as if the receiver had been killed before it wrote the mark. */
-  forgetDone(id: string): void;
-  stop(): Promise<void>;
-  removeInbox(): void;
-}
-
 function newInbox(): string {
   const inbox = mkdtempSync(join(tmpdir(), "receiver-"));
   onTestFinished(() => rmSync(inbox, { recursive: true, force: true }));
   return inbox;
 }
 
-async function start([command, ...args]: Command, secret: string, more: NodeJS.ProcessEnv = {}): Promise<Sample> {
+async function start([command, ...args]: Command, secret: string, more: NodeJS.ProcessEnv = {}) {
   const { INBOX: inbox = newInbox() } = more;
   const child: ChildProcess = spawn(command, args, {
     cwd: join(root, "docs/receivers"),
@@ -70,15 +61,17 @@ async function start([command, ...args]: Command, secret: string, more: NodeJS.P
     await ended;
   }
   onTestFinished(stop);
-  if (child.stdout === null) throw new Error("nothing to read from");
-  const [line] = await once(createInterface(child.stdout), "line");
+  const [line] = await once(createInterface(present(child.stdout)), "line");
   const url = /^listening on (http:\/\/127\.0\.0\.1:\d+)$/.exec(String(line))?.[1];
   return {
     url: present(url),
+    /** Returns the ids of the stored deliveries. */
     kept: () => readdirSync(inbox).map((name) => name.replace(/\.json$/, "")),
-    bodyOf: (id) => readFileSync(join(inbox, `${id}.json`), "utf8"),
-    untilDone: (id) => expect.poll(() => existsSync(join(inbox, `${id}.done`))).toBe(true),
-    forgetDone: (id) => rmSync(join(inbox, `${id}.done`)),
+    bodyOf: (id: string) => readFileSync(join(inbox, `${id}.json`), "utf8"),
+    /** Resolves when the receiver has called the API for a delivery. */
+    untilDone: (id: string) => expect.poll(() => existsSync(join(inbox, `${id}.done`))).toBe(true),
+    /** Removes the mark of this call, as if the receiver had been killed before it wrote the mark. */
+    forgetDone: (id: string) => rmSync(join(inbox, `${id}.done`)),
     stop,
     removeInbox: () => rmSync(inbox, { recursive: true }),
   };
@@ -231,7 +224,7 @@ test.for(languages)(
 
 test("the TypeScript sample fails with a message if its port is in use, also at its first start", async () => {
   const other = await startReceiver();
-  const inbox = join(mkdtempSync(join(tmpdir(), "receiver-")), "new");
+  const inbox = join(newInbox(), "new");
   const child = spawn(process.execPath, ["receiver.ts"], {
     cwd: join(root, "docs/receivers"),
     env: { ...process.env, WEBHOOK_SECRET: "a secret in plain text", PORT: new URL(other.url).port, INBOX: inbox },
@@ -241,4 +234,74 @@ test("the TypeScript sample fails with a message if its port is in use, also at 
   await other.close();
   expect(code).toBe(1);
   expect(errors).toContain("EADDRINUSE");
+});
+
+const guide = readFileSync(join(root, "docs/receivers/README.md"), "utf8");
+const [receive = "", use = ""] = [...guide.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, code = ""]) => code);
+
+/** The PATH of a new terminal. It contains no `node_modules` folder, which npm adds for this test run. */
+const PATH = (process.env.PATH ?? "")
+  .split(":")
+  .filter((folder) => !folder.includes("node_modules"))
+  .join(":");
+
+/** Returns a PATH that begins with the folder of this version of Node.js, or undefined if the npm registry cannot be reached. */
+function pathWith(version: string): string | undefined {
+  const command = ["exec", "--yes", `--package=node@${version}`, "--", "sh", "-c", "command -v node"];
+  const { status, stdout } = spawnSync("npm", command, {
+    cwd: tmpdir(),
+    encoding: "utf8",
+    env: { ...process.env, PATH },
+  });
+  return status === 0 ? `${dirname(stdout.trim())}:${PATH}` : undefined;
+}
+
+/** Runs a shell command in a process group, which the test can end with all child processes. */
+function run(command: string, env: Record<string, string>) {
+  const { HOME = "", TMPDIR = "" } = process.env;
+  const child = spawn("sh", ["-euc", command], {
+    cwd: root,
+    env: { HOME, TMPDIR, PATH, ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+    detached: true,
+  });
+  const lines: string[] = [];
+  createInterface(child.stdout).on("line", (line) => lines.push(line));
+  const ended = once(child, "close");
+  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  onTestFinished(async () => {
+    if (child.pid !== undefined && !hasEnded()) process.kill(-child.pid, "SIGTERM");
+    await ended;
+  });
+  return { lines, ended, hasEnded };
+}
+
+async function untilLine({ lines, hasEnded }: ReturnType<typeof run>, pattern: RegExp): Promise<RegExpExecArray> {
+  for (;;) {
+    const match = lines.map((line) => pattern.exec(line)).find((found) => found !== null);
+    if (match !== undefined && match !== null) return match;
+    if (hasEnded()) return expect.fail(`the command ended without ${pattern}: ${lines.join("\n")}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+test.for(["the installed version", "20", "22"])("the commands work with Node.js: %s", async (version, { skip }) => {
+  const path = /^\d/.test(version) ? pathWith(version) : PATH;
+  if (path === undefined) return skip("the npm registry cannot be reached");
+  const major = spawnSync("node", ["--version"], { encoding: "utf8", env: { PATH: path } }).stdout;
+  if (/^\d/.test(version)) expect(major).toMatch(new RegExp(`^v${version}\\.`));
+
+  const service = run("npm start -- --memory", { PATH: path, PORT: "0" });
+  const [, url = ""] = await untilLine(service, /^ready (\S+)$/);
+  const receiverPort = String(await freePort());
+  const inbox = newInbox();
+  // Another program may use port 8080.
+  const here = (command: string): string => command.replaceAll("8080", receiverPort);
+  const receiver = run(here(receive), { PATH: path, INBOX: inbox });
+  await untilLine(receiver, /^listening on /);
+  const user = run(here(use), { PATH: path, PORT: new URL(url).port });
+  const [, delivery] = await untilLine(receiver, /^(dlv_\w+) prospect\.created$/);
+  await user.ended;
+  expect(user.lines.join("")).toContain('"name":"Ada"');
+  expect(readdirSync(inbox)).toEqual([`${present(delivery)}.json`]);
 });
