@@ -1,7 +1,6 @@
 /** Tests that deleting a webhook or a registration cancels each waiting delivery once, and that the delivery log shows this immediately. */
 import { describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
-import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
@@ -25,7 +24,6 @@ import {
   resume,
   START,
   settleFor,
-  statesOf,
 } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
@@ -129,14 +127,6 @@ describe.each(["webhook", "registration"] as const)("deleting a %s cancels deliv
   );
 });
 
-async function callOfPost(): Promise<number> {
-  const at = await newPipeline(db);
-  await publish(at);
-  const first = present(at.queue.splice(0, 1)[0]);
-  await consume(at, first.message, false);
-  return at.calls.indexOf("post") + 1;
-}
-
 describe("a deleted registration", () => {
   const removed = (at: Pipeline) => deleteRegistration(at.api, at.companyId, at.webhookId, at.registrationId);
   const shown = async (at: Pipeline, status?: "waiting" | "cancelled") =>
@@ -166,18 +156,16 @@ describe("a deleted registration", () => {
   test("has a delivery with an attempt in progress shown as waiting, then with the attempt's result", async () => {
     const at = await newPipeline(db);
     await publish(at);
+    const statuses = async () => (await shown(at)).map(({ status }) => status).toSorted();
     let during: unknown;
-    const first = present(at.queue.splice(0, 1)[0]);
-    at.meanwhile = {
-      at: await callOfPost(),
-      work: async () => {
-        await removed(at);
-        during = (await shown(at)).map(({ status }) => status).toSorted();
-      },
+    const post: typeof at.context.post = async (sent) => {
+      await removed(at);
+      during = await statuses();
+      return at.context.post(sent);
     };
-    await consume(at, first.message, false);
+    await consume({ context: { ...at.context, post } }, present(at.queue[0]).message, false);
     expect(during).toEqual(["cancelled", "waiting"]);
-    expect((await shown(at)).map(({ status }) => status).toSorted()).toEqual(["cancelled", "delivered"]);
+    expect(await statuses()).toEqual(["cancelled", "delivered"]);
   });
 
   test("has only its own deliveries cancelled, within a quarter of an hour and without the sweeper", async () => {
@@ -206,17 +194,5 @@ describe("a deleted registration", () => {
     expect(at.posts).toHaveLength(COUNT);
     expect(at.clock).toBe(START + 60 * MINUTE);
     expect(await expectReconciled(at)).toMatchObject({ matched: 2 * COUNT, cancelled: COUNT, delivered: COUNT });
-  });
-
-  test("has the kept deliveries of a paused webhook cancelled and not sent when the webhook is resumed", async () => {
-    const at = await waits["the end of a pause"]();
-    await removed(at);
-    await settleFor(at, 2);
-    const held = { dueShard: keys.pausedBacklogShard(at.companyId, at.webhookId), state: "waiting" };
-    expect(await deliveries(at)).toMatchObject([held, held]);
-    await resume(at);
-    await settleFor(at, 2);
-    expect(await statesOf(at)).toEqual(["cancelled", "cancelled"]);
-    expect(at.posts).toEqual([]);
   });
 });
