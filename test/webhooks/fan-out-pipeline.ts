@@ -114,7 +114,8 @@ export async function expandAll(at: Pipeline): Promise<string[]> {
       await consume(at, next.message, next.isRepeat);
     } catch (error) {
       if (!(error instanceof Killed)) throw error;
-      at.queue.push({ message: next.message, at: at.clock + 90_000, isRepeat: true });
+      if (at.kill?.withQueue) at.queue.length = 0;
+      else at.queue.push({ message: next.message, at: at.clock + 90_000, isRepeat: true });
     }
   }
   return queued;

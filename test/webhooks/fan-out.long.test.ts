@@ -85,30 +85,14 @@ describe("a kill at each call", () => {
       await publish(at, 2);
       queued = [];
       for (let minute = 0; minute < 13; minute++) {
-        queued.push(...(await expandOnce(at)));
+        queued.push(...(await expandAll(at)));
         at.clock += 60_000;
         await sweepOwn({ ...at, context: { ...at.context, table: db.direct } }).catch(unlessKilled);
       }
     };
-    await killedAtEach({ stage: pipeline, run }, (at, place) => expectAll(at, queued, place));
+    await killedAtEach({ stage: pipeline, run, withQueue: true }, (at, place) => expectAll(at, queued, place));
   });
 });
-
-/** Processes the messages of fan-outs. At a kill, the queue loses its messages. Returns the ids of the deliveries that were queued. */
-async function expandOnce(at: FanOutPipeline): Promise<string[]> {
-  const queued: string[] = [];
-  for (let next = at.queue.shift(); next !== undefined; next = at.queue.shift()) {
-    at.clock = Math.max(at.clock, next.at);
-    if ("deliveryId" in next.message) queued.push(next.message.deliveryId);
-    else {
-      await consume(at, next.message, next.isRepeat).catch((error: unknown) => {
-        unlessKilled(error);
-        at.queue.length = 0;
-      });
-    }
-  }
-  return queued;
-}
 
 test("a function that continues after its lease expired, concurrently with the next owner, makes no second delivery", {
   tags: "sized",
