@@ -16,7 +16,7 @@ import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { LOCAL, tableAt } from "../harness/faulty-dynamodb.ts";
 import { outputsOf } from "../harness/local-outputs.ts";
 import { createWebhook } from "../harness/verbs.ts";
-import { createdProspect } from "../webhooks/delivery-pipeline.ts";
+import { createdProspect } from "../webhooks/fixtures.ts";
 import { startService } from "./started-service.ts";
 
 export interface DeliveryTimes {

@@ -4,7 +4,7 @@ import { prospectItem } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { useTestKms } from "../harness/kms.ts";
-import { drain, newPipeline, type Pipeline, publish } from "../webhooks/delivery-pipeline.ts";
+import { drain, newPipeline, type Pipeline, publish } from "../webhooks/pipeline.ts";
 import { type Budget, budgetsOf } from "./budget.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 import { type DeliveryTimes, deliveryTimes } from "./webhook-times.ts";

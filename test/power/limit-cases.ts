@@ -35,7 +35,7 @@ import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import { NewRegistration, NewWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { keyedPost } from "../harness/proxy-event.ts";
 import * as api from "../harness/verbs.ts";
-import { consume, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
+import { consume, newPipeline, publish } from "../webhooks/pipeline.ts";
 import type { files } from "./limit-cases-files.ts";
 import type { sessions } from "./limit-cases-sessions.ts";
 import type { within } from "./limit-cases-within.ts";

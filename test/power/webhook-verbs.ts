@@ -10,7 +10,7 @@ import { type DrainMessage, drainMessage, messageFor, type QueueMessage } from "
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import * as api from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { createdProspect } from "../webhooks/delivery-pipeline.ts";
+import { createdProspect } from "../webhooks/fixtures.ts";
 import { type Group, holds, type Law, type Process, replacesNothing, START, type Verb } from "./interleaved.ts";
 
 const URL = "http://127.0.0.1:1/";

@@ -23,7 +23,8 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { keyedPost } from "../harness/proxy-event.ts";
 import { createWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { deliveries, drain, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
+import { drain, newPipeline, publish } from "../webhooks/pipeline.ts";
+import { deliveries } from "../webhooks/stored-deliveries.ts";
 
 const ARN = keyArn("Own");
 const db = faultyDynamoDb();

@@ -18,7 +18,8 @@ import { memoryIdentities } from "../harness/memory-identities.ts";
 import * as verbs from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { publish } from "../webhooks/debounce-stage.ts";
-import { drain, expectReconciled, newPipeline } from "../webhooks/delivery-pipeline.ts";
+import { drain, newPipeline } from "../webhooks/pipeline.ts";
+import { expectReconciled } from "../webhooks/stored-deliveries.ts";
 
 const db = faultyDynamoDb("test");
 const DAY_MS = 24 * 3_600_000;

@@ -13,19 +13,9 @@ import { cancel } from "#shared/webhooks/settle.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { present } from "../harness/shapes.ts";
 import { redeliver, resumeWebhook, sendTestDelivery, startReplay } from "../harness/verbs.ts";
-import {
-  createdProspect,
-  deliveries,
-  drain,
-  expectReconciled,
-  newPipeline,
-  type Pipeline,
-  pause,
-  publish,
-  START,
-  statesOf,
-  sweepOwn,
-} from "./delivery-pipeline.ts";
+import { createdProspect, START } from "./fixtures.ts";
+import { drain, newPipeline, type Pipeline, publish, sweepOwn } from "./pipeline.ts";
+import { deliveries, expectReconciled, statesOf } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const only = async (at: Pipeline) => present((await deliveries(at))[0]);
@@ -104,7 +94,7 @@ const requests: Record<string, Request> = {
     return startReplay(at.api, queue, at.companyId, at.webhookId, range);
   },
   resumption: async (at, queue) => {
-    await pause(at);
+    await at.pause();
     await redeliver(at.api, at.context.queue, at.companyId, at.webhookId, (await only(at)).id);
     await drain(at);
     return resumeWebhook(at.api, queue, at.companyId, at.webhookId);

@@ -17,18 +17,9 @@ import { pass } from "../harness/faulty-dynamodb.ts";
 import { calledBy, Killed, killable, untilDone } from "../harness/killable.ts";
 import { present } from "../harness/shapes.ts";
 import { createRegistration, createWebhook } from "../harness/verbs.ts";
-import {
-  automatic,
-  createdItem,
-  deliveries,
-  killedAtEach,
-  newPipeline,
-  type Pipeline,
-  publishIds,
-  putLimiter,
-  reconcileNow,
-  settleFor,
-} from "./delivery-pipeline.ts";
+import { automatic, createdItem } from "./fixtures.ts";
+import { killedAtEach, newPipeline, type Pipeline, publishIds, settleFor } from "./pipeline.ts";
+import { deliveries, putLimiter, reconcileNow } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const IDS = [1, 2, 3, 4];

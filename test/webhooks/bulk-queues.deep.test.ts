@@ -13,20 +13,11 @@ import { slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killable, untilDone } from "../harness/killable.ts";
 import { pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
-import {
-  bulkChange,
-  deliveries,
-  drain,
-  expectReconciled,
-  killedAtEach,
-  newPipeline,
-  type Pipeline,
-  publishIn,
-  START,
-  sentIds,
-} from "./delivery-pipeline.ts";
 import { DeliverySimulation } from "./delivery-simulation.ts";
 import { expandAll } from "./fan-out-pipeline.ts";
+import { bulkChange, START } from "./fixtures.ts";
+import { drain, killedAtEach, newPipeline, type Pipeline, publishIn } from "./pipeline.ts";
+import { deliveries, expectReconciled, sentIds } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb("test");
 const SECOND = 1_000;

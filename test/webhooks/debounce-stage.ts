@@ -4,7 +4,9 @@ import * as z from "zod/mini";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { untilDone } from "../harness/killable.ts";
-import { createdProspect, expectReconciled, type Pipeline, publishIn, START } from "./delivery-pipeline.ts";
+import { createdProspect, START } from "./fixtures.ts";
+import { type Pipeline, publishIn } from "./pipeline.ts";
+import { expectReconciled } from "./stored-deliveries.ts";
 
 export const MINUTE = 60_000;
 export const DELAY = 10;

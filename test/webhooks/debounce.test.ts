@@ -12,19 +12,11 @@ import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
-import { deleteRegistration, pauseWebhook, resumeWebhook, updateRegistration } from "../harness/verbs.ts";
+import { deleteRegistration, updateRegistration } from "../harness/verbs.ts";
 import { Body, bodies, change, DELAY, expectEachOnce, MINUTE, names, namesIn, publish } from "./debounce-stage.ts";
-import {
-  deliveries,
-  drain,
-  expectReconciled,
-  killedAtEach,
-  newPipeline,
-  type Pipeline,
-  publishIn,
-  START,
-  statesOf,
-} from "./delivery-pipeline.ts";
+import { START } from "./fixtures.ts";
+import { drain, killedAtEach, newPipeline, type Pipeline, publishIn } from "./pipeline.ts";
+import { deliveries, expectReconciled, statesOf } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const pipeline = (delayMinutes = DELAY): Promise<Pipeline> => newPipeline(db, "prospect.updated", delayMinutes);
@@ -184,14 +176,14 @@ describe("a change during the delay", () => {
   test("a paused webhook keeps its windows, each of which is sent with its own events after the resumption", async () => {
     const at = await pipeline();
     await publish(at, change(at, 2, 0));
-    await pauseWebhook(at.api, at.companyId, at.webhookId);
+    await at.pause();
     await drain(at);
     await publish(at, change(at, 3, 5), change(at, 4, 15));
     at.clock = START + 60 * MINUTE;
     await drain(at);
     expect(at.posts).toEqual([]);
     expect(await expectReconciled(at)).toMatchObject({ matched: 2, paused: 2 });
-    await resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
+    await at.resume();
     await drain(at);
     expect(bodies(at).map(namesIn)).toEqual([names(2, 3), names(4)]);
   });

@@ -9,22 +9,9 @@ import { untilDone } from "../harness/killable.ts";
 import { present } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
 import { createRegistration, deleteRegistration, deleteWebhook } from "../harness/verbs.ts";
-import {
-  automatic,
-  consume,
-  deliveries,
-  drain,
-  expectReconciled,
-  killedAtEach,
-  newPipeline,
-  type Pipeline,
-  pause,
-  publishIds,
-  putLimiter,
-  resume,
-  START,
-  settleFor,
-} from "./delivery-pipeline.ts";
+import { automatic, START } from "./fixtures.ts";
+import { consume, drain, killedAtEach, newPipeline, type Pipeline, publishIds, settleFor } from "./pipeline.ts";
+import { deliveries, expectReconciled, putLimiter } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const MINUTE = 60_000;
@@ -63,7 +50,7 @@ const waits = {
   },
   "the end of a pause": async () => {
     const at = await newPipeline(db);
-    await pause(at);
+    await at.pause();
     await publish(at);
     for (const { message } of at.queue.splice(0, COUNT)) await consume(at, message, false);
     expect(await expectReconciled(at)).toMatchObject({ paused: COUNT });
@@ -86,7 +73,7 @@ async function run(at: Pipeline, what: "webhook" | "registration", isPaused: boo
     }),
   );
   // A paused webhook cancels its backlog only when it is resumed. A deleted webhook cannot be resumed.
-  if (isPaused) await resume(at).catch(() => undefined);
+  if (isPaused) await at.resume().catch(() => undefined);
   await settleFor(at, sized({ short: 2, wide: 3 }));
 }
 

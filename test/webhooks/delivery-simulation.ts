@@ -16,15 +16,8 @@ import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
 import { createWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import {
-  allowLoopback,
-  automatic,
-  bulkChange,
-  consume,
-  createdProspect,
-  quietContext,
-  START,
-} from "./delivery-pipeline.ts";
+import { allowLoopback, automatic, bulkChange, createdProspect, quietContext, START } from "./fixtures.ts";
+import { consume } from "./pipeline.ts";
 
 export type Answer = Partial<Exchange> & { readonly ms: number };
 

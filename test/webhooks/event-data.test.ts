@@ -12,7 +12,9 @@ import { keepEventData, readEventData } from "#shared/webhooks/event-data.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { createAppointment, createProspect, updateAppointment, updateProspect } from "../harness/verbs.ts";
-import { deliveries, newPipeline, publishIn, START } from "./delivery-pipeline.ts";
+import { START } from "./fixtures.ts";
+import { newPipeline, publishIn } from "./pipeline.ts";
+import { deliveries } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 

@@ -5,19 +5,9 @@ import type { Post } from "#shared/outbound/post.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { present } from "../harness/shapes.ts";
-import {
-  consume,
-  deliveries,
-  drain,
-  expectReconciled,
-  killedAtEach,
-  newPipeline,
-  type Pipeline,
-  publish,
-  publishUntilDone,
-  resume,
-  START,
-} from "./delivery-pipeline.ts";
+import { START } from "./fixtures.ts";
+import { consume, drain, killedAtEach, newPipeline, type Pipeline, publish, publishUntilDone } from "./pipeline.ts";
+import { deliveries, expectReconciled } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const pipeline = (event?: string, delayMinutes?: number) => newPipeline(db, event, delayMinutes);
@@ -151,7 +141,7 @@ describe("time", () => {
     await drain(at);
     expect(await deliveries(at)).toMatchObject([{ attempt: 2, dueAt: iso(START + 120_000) }]);
     if (status === 410) {
-      await resume(at);
+      await at.resume();
       await drain(at);
     }
     expect(at.posts).toHaveLength(2);

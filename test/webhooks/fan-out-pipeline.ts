@@ -1,5 +1,5 @@
 /**
- * Extends the simulated pipeline (delivery-pipeline.ts) with webhooks that have many registrations, and with changes of large territories.
+ * Extends the simulated pipeline (pipeline.ts) with webhooks that have many registrations, and with changes of large territories.
  */
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
@@ -14,7 +14,9 @@ import { sealedSecret } from "#shared/webhooks/subscriptions/secret.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { Killed } from "../harness/killable.ts";
-import { consume, deliveriesOf, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import { START } from "./fixtures.ts";
+import { consume, newPipeline, type Pipeline } from "./pipeline.ts";
+import { deliveriesOf } from "./stored-deliveries.ts";
 
 export interface Subscribers {
   readonly webhooks: number;

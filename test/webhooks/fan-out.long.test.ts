@@ -11,7 +11,6 @@ import { killable, unlessKilled, untilDone } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
-import { consume, drain, expectReconciled, killedAtEach, publishIn, sweepOwn } from "./delivery-pipeline.ts";
 import {
   allDeliveries,
   expandAll,
@@ -19,6 +18,8 @@ import {
   newFanOutPipeline,
   territoryChange,
 } from "./fan-out-pipeline.ts";
+import { consume, drain, killedAtEach, publishIn, sweepOwn } from "./pipeline.ts";
+import { expectReconciled } from "./stored-deliveries.ts";
 
 // Each test gets an empty table, because the sweeper reads the waiting deliveries of all companies.
 const db = faultyDynamoDb("test");

@@ -16,7 +16,6 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
 import { createRegistration, deleteWebhook } from "../harness/verbs.ts";
-import { automatic, consume, drain, expectReconciled, publishIn, reconcileNow, sweepOwn } from "./delivery-pipeline.ts";
 import {
   allDeliveries,
   expandAll,
@@ -25,6 +24,9 @@ import {
   type Subscribers,
   territoryChange,
 } from "./fan-out-pipeline.ts";
+import { automatic } from "./fixtures.ts";
+import { consume, drain, publishIn, sweepOwn } from "./pipeline.ts";
+import { expectReconciled, reconcileNow } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const EVENT_ID = "4711-2-territory.updated";

@@ -7,8 +7,9 @@ import { countOverdue, reportLag } from "#shared/webhooks/reconcile/lag.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pauseWebhook } from "../harness/verbs.ts";
-import { deliveriesOf, START } from "./delivery-pipeline.ts";
 import { DeliverySimulation } from "./delivery-simulation.ts";
+import { START } from "./fixtures.ts";
+import { deliveriesOf } from "./stored-deliveries.ts";
 
 const Line = z.object({ message: z.looseObject({ event: z.string() }) });
 const db = faultyDynamoDb("test");

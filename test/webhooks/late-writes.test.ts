@@ -15,7 +15,8 @@ import { getRegistration } from "#shared/webhooks/subscriptions/registrations.ts
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { present } from "../harness/shapes.ts";
 import { deleteWebhook, redeliver } from "../harness/verbs.ts";
-import { consume, deliveries, newPipeline, publish, sweepOwn } from "./delivery-pipeline.ts";
+import { consume, newPipeline, publish, sweepOwn } from "./pipeline.ts";
+import { deliveries } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 /** Creates a waiting delivery without a message. */

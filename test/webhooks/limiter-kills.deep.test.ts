@@ -5,20 +5,9 @@ import { BREAKER_FAILURES, limiterOf } from "#shared/webhooks/limiter/limiter.ts
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { Killed } from "../harness/killable.ts";
 import { sized } from "../harness/tier.ts";
-import {
-  drain,
-  drainTogether,
-  expectReconciled,
-  killedAtEach,
-  limiterRowOf,
-  newPipeline,
-  type Pipeline,
-  publishIds,
-  putLimiter,
-  START,
-  settleFor,
-  statesOf,
-} from "./delivery-pipeline.ts";
+import { START } from "./fixtures.ts";
+import { drain, drainTogether, killedAtEach, newPipeline, type Pipeline, publishIds, settleFor } from "./pipeline.ts";
+import { expectReconciled, limiterRowOf, putLimiter, statesOf } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const COUNT = 3;

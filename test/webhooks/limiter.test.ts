@@ -4,7 +4,8 @@ import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { acquireSlot, freeSlot, type SlotClaim, slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { limiterRowOf, newPipeline, putLimiter } from "./delivery-pipeline.ts";
+import { newPipeline } from "./pipeline.ts";
+import { limiterRowOf, putLimiter } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const NOW = Date.UTC(2026, 5, 1);

@@ -7,20 +7,9 @@ import { prospectItem } from "#shared/prospects/stored.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { untilDone } from "../harness/killable.ts";
 import { createRegistration, triggerAction } from "../harness/verbs.ts";
-import {
-  createdProspect,
-  deliveries,
-  drain,
-  expectReconciled,
-  killedAtEach,
-  manual,
-  newPipeline,
-  type Pipeline,
-  pause,
-  resume,
-  START,
-  settleFor,
-} from "./delivery-pipeline.ts";
+import { createdProspect, manual, START } from "./fixtures.ts";
+import { drain, killedAtEach, newPipeline, type Pipeline, settleFor } from "./pipeline.ts";
+import { deliveries, expectReconciled } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const PROSPECT = 4_711;
@@ -88,11 +77,11 @@ test("a manual delivery waits for the registration's delay, is kept during a pau
   const at = await newAction(100);
   at.answers = () => ({ status: 500 });
   const deliveryId = await at.trigger();
-  await pause(at);
+  await at.pause();
   await drain(at);
   expect(at.posts).toEqual([]);
   expect(at.clock).toBe(START + 100 * 60_000);
-  await resume(at);
+  await at.resume();
   await drain(at);
   expect(at.posts).toHaveLength(10);
   expect(await deliveries(at)).toMatchObject([{ id: deliveryId, state: "exhausted", attempt: 10 }]);

@@ -35,8 +35,8 @@ import {
   updateWebhook,
 } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { allowLoopback, automatic } from "./delivery-pipeline.ts";
 import { newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
+import { allowLoopback, automatic } from "./fixtures.ts";
 
 const db = faultyDynamoDb();
 beforeEach(allowLoopback);

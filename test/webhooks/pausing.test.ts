@@ -5,23 +5,9 @@ import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { unlessKilled } from "../harness/killable.ts";
 import { deleteWebhook, resumeWebhook } from "../harness/verbs.ts";
-import {
-  creation,
-  deliveries,
-  drain,
-  expectReconciled,
-  killedAtEach,
-  newPipeline,
-  type Pipeline,
-  pause,
-  publishIn,
-  publishUntilDone,
-  resume,
-  START,
-  sentIds,
-  settleFor,
-  statesOf,
-} from "./delivery-pipeline.ts";
+import { creation, START } from "./fixtures.ts";
+import { drain, killedAtEach, newPipeline, type Pipeline, publishIn, publishUntilDone, settleFor } from "./pipeline.ts";
+import { deliveries, expectReconciled, sentIds, statesOf } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const webhookRow = async ({ companyId, webhookId }: Pipeline) =>
@@ -43,7 +29,7 @@ test("the events of a pause are kept, and sent in order of time after the resump
   const at = await newPipeline(db);
   await change(at, 1, 2);
   await drain(at);
-  await pause(at);
+  await at.pause();
   await change(at, 10, 55);
   await settle(at);
   expect(sentIds(at)).toEqual([1, 2]);
@@ -51,7 +37,7 @@ test("the events of a pause are kept, and sent in order of time after the resump
   expect(await expectReconciled(at)).toMatchObject({ matched: 57, delivered: 2, waiting: 55, paused: 55 });
 
   const resumedAt = at.clock;
-  expect((await resume(at)).status).toBe("active");
+  expect((await at.resume()).status).toBe("active");
   await settle(at);
   expect(sentIds(at)).toEqual([1, 2, ...range(10, 55)]);
   const times = at.posts.slice(2).map(({ headers }) => Number(headers["webhook-timestamp"]) * 1_000 - resumedAt);
@@ -64,21 +50,21 @@ test("the events of a pause are kept, and sent in order of time after the resump
 
 test("a pause during the drain keeps the rest; pausing and resuming twice changes nothing", async () => {
   const at = await newPipeline(db);
-  await pause(at);
-  expect((await pause(at)).status).toBe("paused");
+  await at.pause();
+  expect((await at.pause()).status).toBe("paused");
   await change(at, 1, 55);
   await drain(at);
-  await resume(at);
-  await resume(at);
+  await at.resume();
+  await at.resume();
   // Only the message that starts the drain stays in the queue.
   const step = at.queue.findIndex(({ message }) => "drain" in message);
   const [first] = at.queue.splice(step, 1);
   at.queue.length = 0;
   if (first !== undefined) at.queue.push(first);
-  await pause(at);
+  await at.pause();
   await settle(at);
   expect(at.posts.length).toBe(0);
-  await resume(at);
+  await at.resume();
   await settle(at);
   expect(sentIds(at).toSorted((a, b) => a - b)).toEqual(range(1, 55));
   expect(await expectReconciled(at)).toMatchObject({ matched: 55, delivered: 55 });
@@ -86,19 +72,19 @@ test("a pause during the drain keeps the rest; pausing and resuming twice change
 
 test("a repeated resumption queues the next step again, because the first request may have been killed before", async () => {
   const at = await newPipeline(db);
-  await pause(at);
-  await resume(at);
+  await at.pause();
+  await at.resume();
   at.queue.length = 0;
-  expect((await resume(at)).status).toBe("active");
+  expect((await at.resume()).status).toBe("active");
   expect(at.queue.map(({ message }) => message)).toMatchObject([{ drain: "paused" }]);
 });
 
 test("a kill at each call leaves each event sent once", { tags: "sized" }, async () => {
   const run = async (at: Pipeline): Promise<void> => {
-    await pause(at);
+    await at.pause();
     await publishUntilDone(at);
     await drain(at);
-    await resume(at).catch(unlessKilled);
+    await at.resume().catch(unlessKilled);
     await settle(at);
   };
   const work = { stage: () => newPipeline(db), run, turns: [0, 1] } as const;
@@ -115,7 +101,7 @@ test("a kill at each call leaves each event sent once", { tags: "sized" }, async
 
 test("a delivery that joins the paused backlog after the drain is sent without another resumption", async () => {
   const at = await newPipeline(db);
-  await pause(at);
+  await at.pause();
   await publishUntilDone(at);
   const { table } = at.context;
   // The sender has read that the webhook is paused. Before its first write, the webhook is resumed, and its backlog is marked as sent.
@@ -127,7 +113,7 @@ test("a delivery that joins the paused backlog after the drain is sent without a
       write: async (entry: Parameters<typeof table.write>[0]) => {
         if (!isResumed) {
           isResumed = true;
-          await resume(at);
+          await at.resume();
           at.queue.length = 0;
           const { companyId, webhookId } = at;
           const change = { remove: ["dueShard", "dueAt"] };
@@ -145,7 +131,7 @@ test("a delivery that joins the paused backlog after the drain is sent without a
 
 test("a webhook that is deleted during its resumption is not found", async () => {
   const at = await newPipeline(db);
-  await pause(at);
+  await at.pause();
   const { table, queue } = at.context;
   const context = { ...at.api, table };
   // The webhook is deleted after the request has read it.
@@ -164,7 +150,7 @@ describe("a receiver", () => {
     expect(at.posts).toHaveLength(1);
     expect(await deliveries(at)).toMatchObject([{ state: "waiting", attempt: 2 }]);
     expect(await expectReconciled(at)).toMatchObject({ matched: 1, waiting: 1, paused: 1, attempts: 1 });
-    await resume(at);
+    await at.resume();
     await settle(at);
     expect(at.posts.map(({ headers }) => headers["X-Service-Attempt"])).toEqual(["1", "2"]);
     expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 2 }]);
@@ -192,7 +178,7 @@ describe("a receiver", () => {
     expect((await webhookRow(at)).status).toBe("active");
     await daily(9, 1);
     expect((await webhookRow(at)).status).toBe("paused");
-    expect((await resume(at)).status).toBe("active");
+    expect((await at.resume()).status).toBe("active");
     expect((await webhookRow(at)).failingSince).toBeUndefined();
   });
 });

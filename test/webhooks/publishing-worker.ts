@@ -6,8 +6,8 @@ import * as z from "zod/mini";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { imageOf } from "../../infra/local/sources/stream-record.ts";
 import { tableAt } from "../harness/faulty-dynamodb.ts";
-import { quietContext, START } from "./delivery-pipeline.ts";
 import { territoryChange } from "./fan-out-pipeline.ts";
+import { quietContext, START } from "./fixtures.ts";
 
 const { endpoint, companyId, batches, records, points } = z.parse(
   z.object({ endpoint: z.string(), companyId: z.int(), batches: z.int(), records: z.int(), points: z.int() }),

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import * as keys from "#shared/db/keys.ts";
 import { present } from "../harness/shapes.ts";
 import { tableCommand, target } from "../harness/table-command.ts";
-import { deliveriesOf } from "./delivery-pipeline.ts";
 import { DeliverySimulation } from "./delivery-simulation.ts";
+import { deliveriesOf } from "./stored-deliveries.ts";
 
 const { db, run } = tableCommand("infra/cli/webhooks.ts");
 

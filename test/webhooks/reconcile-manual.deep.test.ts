@@ -10,22 +10,9 @@ import { StoredWindowEvent } from "#shared/webhooks/events/debounce.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { present } from "../harness/shapes.ts";
 import { createRegistration, sendTestDelivery, startReplay, triggerAction } from "../harness/verbs.ts";
-import {
-  createdProspect,
-  deliveries,
-  drain,
-  expectReconciled,
-  manual,
-  newPipeline,
-  type Pipeline,
-  pause,
-  publish,
-  publishIn,
-  putLimiter,
-  reconcileNow,
-  resume,
-  START,
-} from "./delivery-pipeline.ts";
+import { createdProspect, manual, START } from "./fixtures.ts";
+import { drain, newPipeline, type Pipeline, publish, publishIn } from "./pipeline.ts";
+import { deliveries, expectReconciled, putLimiter, reconcileNow } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const MINUTE = 60_000;
@@ -105,8 +92,8 @@ const damages: Record<string, (staged: Awaited<ReturnType<typeof stage>>) => Pro
     return `webhook ${at.webhookId}: its throttled backlog has not been drained for a quarter of an hour`;
   },
   "the drain of a paused backlog has stopped": async ({ at }) => {
-    await pause(at);
-    await resume(at);
+    await at.pause();
+    await at.resume();
     at.clock += 16 * MINUTE;
     return `webhook ${at.webhookId}: its paused backlog has not been drained for a quarter of an hour`;
   },

@@ -8,8 +8,9 @@ import { deliveryItem, packedBody, type StoredDelivery } from "#shared/webhooks/
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { deleteWebhook, pauseWebhook } from "../harness/verbs.ts";
-import { deliveriesOf, START } from "./delivery-pipeline.ts";
 import { DeliverySimulation, type Hook } from "./delivery-simulation.ts";
+import { START } from "./fixtures.ts";
+import { deliveriesOf } from "./stored-deliveries.ts";
 
 const HOUR = 3_600_000;
 const db = faultyDynamoDb();

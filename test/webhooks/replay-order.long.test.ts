@@ -8,21 +8,9 @@ import type { StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { untilDone } from "../harness/killable.ts";
 import { deleteRegistration, startReplay } from "../harness/verbs.ts";
-import {
-  creation,
-  deliveries,
-  drain,
-  expectReconciled,
-  killedAtEach,
-  newPipeline,
-  type Pipeline,
-  pause,
-  publishIn,
-  resume,
-  START,
-  settleFor,
-  statesOf,
-} from "./delivery-pipeline.ts";
+import { creation, START } from "./fixtures.ts";
+import { drain, killedAtEach, newPipeline, type Pipeline, publishIn, settleFor } from "./pipeline.ts";
+import { deliveries, expectReconciled, statesOf } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const HOUR = 3_600_000;
@@ -128,12 +116,12 @@ test("a replay selects exactly the deliveries between its two times, both includ
 test("a replay skips deliveries that had no attempt, are in a paused backlog, or belong to a deleted registration", async () => {
   const at = await sceneOf(["exhausted", "failing"]);
   await publishIn(at.context, creation(at.companyId, 3, at.clock));
-  await pause(at);
+  await at.pause();
   expect(await replay(at)).toEqual({ count: 2 });
   await drain(at);
   expect(at.posts).toEqual([]);
   expect(await replay(at)).toEqual({ count: 0 });
-  await resume(at);
+  await at.resume();
   await drain(at);
   expect(sent(at).toSorted()).toEqual([1, 2, 3]);
   expect(await expectReconciled(at)).toMatchObject({ matched: 3, delivered: 3 });

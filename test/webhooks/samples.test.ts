@@ -9,7 +9,9 @@ import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { createWebhook, pauseWebhook, resumeWebhook, sendTestDelivery } from "../harness/verbs.ts";
 import { at } from "../infra/template.ts";
-import { automatic, deliveries, drain, expectReconciled, newPipeline } from "./delivery-pipeline.ts";
+import { automatic } from "./fixtures.ts";
+import { drain, newPipeline } from "./pipeline.ts";
+import { deliveries, expectReconciled } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const document: unknown = JSON.parse(readFileSync(OPENAPI_FILE, "utf8"));

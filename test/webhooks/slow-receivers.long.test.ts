@@ -7,8 +7,9 @@ import { BREAKER_FAILURES, slotLimit } from "#shared/webhooks/limiter/limiter.ts
 import { retryGapsMs } from "#shared/webhooks/retry-plan.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { deleteWebhook, pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
-import { deliveriesOf, expectReconciled, limiterRowOf, START } from "./delivery-pipeline.ts";
 import { type Answer, DeliverySimulation } from "./delivery-simulation.ts";
+import { START } from "./fixtures.ts";
+import { deliveriesOf, expectReconciled, limiterRowOf } from "./stored-deliveries.ts";
 
 // Each test gets an empty table, because the sweeper reads the deliveries of all companies.
 const db = faultyDynamoDb("test");

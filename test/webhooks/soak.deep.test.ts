@@ -20,15 +20,9 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { calledBy, Killed, unlessKilled, untilDone } from "../harness/killable.ts";
 import { sized } from "../harness/tier.ts";
 import { createRegistration, triggerAction } from "../harness/verbs.ts";
-import {
-  automatic,
-  createdProspect,
-  deliveries,
-  expectReconciled,
-  newPipeline,
-  type Pipeline,
-  START,
-} from "./delivery-pipeline.ts";
+import { automatic, createdProspect, START } from "./fixtures.ts";
+import { newPipeline, type Pipeline } from "./pipeline.ts";
+import { deliveries, expectReconciled } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const PROSPECTS = 100;

@@ -10,7 +10,7 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { tableAt } from "../harness/faulty-dynamodb.ts";
-import { quietContext, START } from "./delivery-pipeline.ts";
+import { quietContext, START } from "./fixtures.ts";
 
 const { endpoint, companyId, other, count } = z.parse(
   z.object({ endpoint: z.string(), companyId: z.int(), other: z.int(), count: z.int() }),

@@ -15,7 +15,9 @@ import { ConditionFailed } from "#shared/errors.ts";
 import { CAPACITY, fairStrides, sweep, WORK_MS } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { sized } from "../harness/tier.ts";
-import { deliveries, newPipeline, type Pipeline, publish, START, sweepOwn } from "./delivery-pipeline.ts";
+import { START } from "./fixtures.ts";
+import { newPipeline, type Pipeline, publish, sweepOwn } from "./pipeline.ts";
+import { deliveries } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 /** Deliveries in the paused backlog of each webhook. */

@@ -10,19 +10,10 @@ import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
 import { UNSENT_MS } from "#shared/webhooks/retry-plan.ts";
 import { getWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import {
-  deliveries,
-  deliveriesOf,
-  expectReconciled,
-  killedAtEach,
-  limiterRowOf,
-  newPipeline,
-  type Pipeline,
-  publishUntilDone,
-  START,
-  settleFor,
-} from "./delivery-pipeline.ts";
 import { DeliverySimulation, type Hook } from "./delivery-simulation.ts";
+import { START } from "./fixtures.ts";
+import { killedAtEach, newPipeline, type Pipeline, publishUntilDone, settleFor } from "./pipeline.ts";
+import { deliveries, deliveriesOf, expectReconciled, limiterRowOf } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
 const SECOND = 1_000;

@@ -9,7 +9,7 @@ import { bytesOf, subscriptionsOf } from "#shared/webhooks/events/matching.ts";
 import type { NewRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { warningsOf } from "#shared/webhooks/subscriptions/warnings.ts";
 import { storedRegistration } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { automatic } from "./delivery-pipeline.ts";
+import { automatic } from "./fixtures.ts";
 
 const warned = (event: string, filter: Record<string, z.infer<ReturnType<typeof z.json>>> | null = null) =>
   warningsOf({ event, filter, triggerMode: "automatic" });

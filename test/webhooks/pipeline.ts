@@ -4,34 +4,24 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { expect } from "vitest";
-import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Queued } from "#shared/aws/sqs.ts";
-import { iso } from "#shared/clock.ts";
 import { type ApiContext, contextOn, type EventContext } from "#shared/context.ts";
-import type { Item } from "#shared/db/expression.ts";
-import * as keys from "#shared/db/keys.ts";
-import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
-import { prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
-import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import type { QueueMessage } from "#shared/webhooks/messages.ts";
-import { type Reconciliation, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy, Killed, killable, unlessKilled, untilDone } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { prospectRow } from "../harness/prospect-row.ts";
 import { createRegistration, createWebhook, pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
+import { allowLoopback, automatic, creation, quietContext, START } from "./fixtures.ts";
 
-export const START = Date.UTC(2026, 5, 1);
 /** SQS makes a failed message visible again after six times the time-out of the deliverer. */
 const VISIBILITY_MS = 90_000;
 
@@ -65,38 +55,9 @@ export interface Pipeline {
   /** Work of another process, which runs just before call number `at`. */
   meanwhile: { readonly at: number; readonly work: () => Promise<unknown> } | undefined;
   answers: (post: Post, number: number) => Partial<Exchange>;
+  readonly pause: () => ReturnType<typeof pauseWebhook>;
+  readonly resume: () => ReturnType<typeof resumeWebhook>;
 }
-
-export const automatic = (event: string, delayMinutes = 0) => ({
-  event,
-  filter: null,
-  delayMinutes,
-  triggerMode: "automatic" as const,
-  manualTriggerButtonText: null,
-});
-
-export const manual = (event: string, delayMinutes = 0) => ({
-  ...automatic(event, delayMinutes),
-  triggerMode: "manual" as const,
-  manualTriggerButtonText: "Send",
-});
-
-/** Allows webhook URLs with loopback addresses. */
-export function allowLoopback(): void {
-  process.env.WEBHOOK_URL_POLICY = "local";
-}
-
-const never = () => Promise.reject(new Error("the tested function must not call this"));
-
-/** The context of a function that only uses the table and sends queue messages. */
-export const quietContext = (
-  table: EventContext["table"],
-  clock: EventContext["clock"],
-  send: EventContext["queue"]["send"],
-): EventContext => ({
-  ...{ table, clock, timeScale: 1, senders: 10, secrets: { open: never }, wait: never },
-  ...{ queue: { returnIn: never, send }, post: never, savePoisonRecord: never },
-});
 
 /** Creates a company with a webhook, one registration, and a change of a prospect that matches it. */
 export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created", delayMinutes = 0): Promise<Pipeline> {
@@ -148,6 +109,8 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
     postsWhenKilled: 0,
     meanwhile: undefined,
     answers: () => ({}),
+    pause: () => pauseWebhook(made.api, companyId, webhook.id),
+    resume: () => resumeWebhook(made.api, context.queue, companyId, webhook.id),
   };
   return made;
 
@@ -170,35 +133,6 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
     made.postsWhenKilled = calls.filter((call) => call === "post").length;
     return new Killed();
   }
-}
-
-export const createdProspect = (companyId: number, id: number): StoredProspect =>
-  prospectRow({ companyId, id, name: "Ada", source: "api", createdAt: iso(START), updatedAt: iso(START) });
-
-export const createdItem = (companyId: number, id: number): Item => prospectItem(createdProspect(companyId, id));
-
-export function creation(companyId: number, id: number, atMs = START): RowChange {
-  const dated = { createdAt: iso(atMs), updatedAt: iso(atMs) };
-  return { before: undefined, after: prospectItem({ ...createdProspect(companyId, id), ...dated }) };
-}
-
-/**
- * Returns the change of a prospect's name by a bulk job. `marked` is the version of the row that the job has written. If it differs from
- * `version`, somebody has changed the row again after the job.
- */
-export function bulkChange(
-  companyId: number,
-  id: number,
-  {
-    version = 2,
-    marked = version,
-    updatedAt = iso(START),
-  }: { version?: number; marked?: number; updatedAt?: string } = {},
-): RowChange {
-  const before = { ...createdProspect(companyId, id), version: version - 1 };
-  const bulk = { jobId: 77, events: "each" as const, version: marked, before: {}, after: {} };
-  const after = { ...before, name: `name ${version}`, version, updatedAt, bulk };
-  return { before: prospectItem(before), after: prospectItem(after) };
 }
 
 /** Publishes the changes in one batch of the stream. */
@@ -239,9 +173,6 @@ export async function killedAtEach<At extends Pipeline>(
   }
   return calm;
 }
-
-export const pause = (at: Pipeline) => pauseWebhook(at.api, at.companyId, at.webhookId);
-export const resume = (at: Pipeline) => resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
 
 /** Publishes the change again after each kill, as Lambda does with a stream record. */
 export const publishUntilDone = (at: Pipeline): Promise<void> => untilDone(() => publish(at));
@@ -316,44 +247,3 @@ export async function settleFor(at: Pipeline, minutes: number, empty = drain): P
 
 const sweptIn = ({ queue }: Pipeline): string[] =>
   queue.flatMap(({ message }) => ("deliveryId" in message ? [message.deliveryId] : []));
-
-type OfWebhook = Pick<Pipeline, "companyId" | "webhookId">;
-
-export const putLimiter = (db: FaultyDynamoDb, { companyId, webhookId }: OfWebhook, fields: object = {}) =>
-  db.direct.batchPut([
-    { ...limiterKeys.limiter(companyId, webhookId), type: "limiter", companyId, webhookId, ...fields },
-  ]);
-export const limiterRowOf = (db: FaultyDynamoDb, { companyId, webhookId }: OfWebhook) =>
-  db.direct.get(limiterKeys.limiter(companyId, webhookId));
-
-/** The ids of the prospects in the bodies of all posts. */
-export const sentIds = ({ posts }: Pick<Pipeline, "posts">): number[] =>
-  posts.map(({ body }) => JSON.parse(body).data.prospect.id);
-export const statesOf = async (at: Pipeline) => (await deliveries(at)).map(({ state }) => state);
-export const deliveries = ({ db, ...hook }: Pipeline): Promise<StoredDelivery[]> => deliveriesOf(db, hook);
-
-export async function deliveriesOf(db: FaultyDynamoDb, { companyId, webhookId }: OfWebhook): Promise<StoredDelivery[]> {
-  const found: StoredDelivery[] = [];
-  for (let shard = 0; shard < DELIVERY_SHARDS; shard++) {
-    const { pk } = keys.deliveryShard(companyId, webhookId, shard);
-    for await (const item of db.direct.query({ pk })) {
-      if (item.type === "delivery") found.push(z.parse(StoredDelivery, item));
-    }
-  }
-  return found;
-}
-
-type Kept = Pick<Pipeline, "db" | "companyId" | "clock">;
-
-/** Runs reconciliation without its repeated checks, because nothing writes concurrently. */
-export const reconcileNow = ({ db, companyId, clock }: Kept): Promise<Reconciliation> =>
-  reconcile({ table: db.direct, clock: { now: () => clock } }, companyId, { again: 0, wait: () => Promise.resolve() });
-
-/** Expects that reconciliation finds no fault, and returns the counts. The message of a failed test contains `place`. */
-export async function expectReconciled(at: Kept, place?: string): Promise<Omit<Reconciliation, "faults">> {
-  const { faults, ...counts } = await reconcileNow(at);
-  expect(faults, place).toEqual([]);
-  const { matched, delivered, waiting, exhausted, cancelled } = counts;
-  expect(matched, place).toBe(delivered + waiting + exhausted + cancelled);
-  return counts;
-}
