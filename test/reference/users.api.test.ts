@@ -3,10 +3,9 @@
  * issuer, and the local issuer counts as one.
  */
 import { describe, expect, test } from "vitest";
-import * as z from "zod/mini";
 import type { NewUser, User, UserPatch } from "../../docs/client/api.ts";
 import { at, type Client, clientOf, flushAuthorizers } from "../harness/client.ts";
-import { bodyOf, dataOf, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
+import { dataOf, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
@@ -16,14 +15,6 @@ const newUser = (more: Partial<NewUser> = {}): NewUser => ({ email: `${uniqueNam
 
 const invite = async (more: Partial<NewUser> = {}, client: Client = as.owner): Promise<User> =>
   dataOf(await client.POST("/api/users", { body: newUser(more) }), 201);
-
-const Invited = z.looseObject({
-  id: z.number(),
-  email: z.string(),
-  createdAt: z.string(),
-  updatedAt: z.string(),
-  invitationExpiresAt: z.string(),
-});
 
 const change = (client: Client, id: number, body: UserPatch) => client.PATCH("/api/users/{id}", { ...at(id), body });
 
@@ -117,10 +108,10 @@ describe("users", () => {
     }
     const seen: object[] = [];
     for (const email of [as.owner.email, `${uniqueName()}@two.test`]) {
-      const answer = await as.otherOwner("POST", "/api/users", newUser({ email }));
-      const { id, email: _, createdAt: _c, updatedAt: _u, invitationExpiresAt, ...rest } = bodyOf(answer, 201, Invited);
-      expect(Date.parse(invitationExpiresAt)).toBeGreaterThan(Date.now());
-      const headers = [...answer.headers.keys()].toSorted();
+      const answer = await as.otherOwner.POST("/api/users", { body: newUser({ email }) });
+      const { id, email: _, createdAt: _c, updatedAt: _u, invitationExpiresAt, ...rest } = dataOf(answer, 201);
+      expect(Date.parse(present(invitationExpiresAt))).toBeGreaterThan(Date.now());
+      const headers = [...answer.response.headers.keys()].toSorted();
       const again = problemOf(await as.otherOwner("POST", "/api/users", newUser({ email })), 409, "conflict");
       seen.push({ ...rest, headers, again });
       dataOf(await as.otherOwner.DELETE("/api/users/{id}", at(id)));
