@@ -38,18 +38,14 @@ function newVerifier(issuer: string, jwksUri: string | undefined): (token: strin
   return (token) => verify(token, ["app"]);
 }
 
-test("if the address of the keys is configured, only the first sign-in makes a request to the issuer", async () => {
+test.each([
+  ["is configured", JWKS, [JWKS]],
+  ["is in the discovery document", undefined, [DISCOVERY, JWKS]],
+])("if the address of the keys %s, only the first sign-in makes requests to the issuer", async (_, path, asked) => {
   const running = await startIssuer();
-  const verify = newVerifier(running.issuer, `${running.issuer}${JWKS}`);
+  const verify = newVerifier(running.issuer, path && `${running.issuer}${path}`);
   for (let i = 0; i < 3; i++) expect(await verify(newToken(running.issuer))).toBe("somebody");
-  expect(running.asked).toEqual([JWKS]);
-});
-
-test("without a configured address of the keys, the verifier reads the discovery document only once", async () => {
-  const running = await startIssuer();
-  const verify = newVerifier(running.issuer, undefined);
-  for (let i = 0; i < 3; i++) expect(await verify(newToken(running.issuer))).toBe("somebody");
-  expect(running.asked).toEqual([DISCOVERY, JWKS]);
+  expect(running.asked).toEqual(asked);
 });
 
 test.each([
