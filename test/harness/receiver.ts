@@ -10,12 +10,7 @@ export interface Receipt {
   readonly event: z.infer<typeof Event>;
 }
 
-const Event = z.looseObject({
-  id: z.string(),
-  event: z.string(),
-  createdAt: z.string(),
-  data: z.looseObject({}),
-});
+const Event = z.looseObject({ id: z.string(), event: z.string(), createdAt: z.string(), data: z.looseObject({}) });
 
 /** `count` is the number of the attempt among all attempts, counted from 1. A repeated request of an attempt has the same number. */
 export type Behaviour = (receipt: Receipt, response: ServerResponse, count: number) => void;

@@ -11,9 +11,7 @@ const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
 /** The keys that the issuer publishes. */
-export const publicKeys = {
-  keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }],
-};
+export const publicKeys = { keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }] };
 
 export function tokenOf(iss: string, sub: string, clientId: string, kid = "k"): string {
   const exp = Math.floor(Date.now() / 1_000) + 600;

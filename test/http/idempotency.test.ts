@@ -32,10 +32,7 @@ const create = (context: ApiContext, caller: Caller, key: string) =>
 const total = async (caller: Caller): Promise<number> =>
   (await listProspects(contextOn(db.direct), caller, { page: 1, pageSize: 50 })).total;
 
-const faults: Record<string, Fault> = {
-  "a server error": serverError,
-  "a lost reply": { kind: "lose reply" },
-};
+const faults: Record<string, Fault> = { "a server error": serverError, "a lost reply": { kind: "lose reply" } };
 
 test.each(Object.keys(faults))(
   "%s at any call of the first request leads to one record and one answer",

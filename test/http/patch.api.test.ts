@@ -100,11 +100,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     },
     shownAs: shownAs({ assignedToUserId: "assignedTo" }),
   },
-  note: {
-    collection: "/api/prospects/{id}/notes",
-    place: "/api/notes",
-    fields: { body: text },
-  },
+  note: { collection: "/api/prospects/{id}/notes", place: "/api/notes", fields: { body: text } },
   user: {
     collection: "/api/users",
     fields: {

@@ -41,10 +41,7 @@ const service = () => openKms(ARN, { endpoint: kms.endpoint, region: "us-east-1"
 let clock = 0;
 /** Returns the secrets module of a newly started function, which has no data key in memory. */
 const secretsOn = (table: Table): Secrets => openSecrets(table, service, () => clock);
-const worldWith = (table: Table, secrets = secretsOn(table)): ApiContext => ({
-  ...contextOn(table),
-  secrets,
-});
+const worldWith = (table: Table, secrets = secretsOn(table)): ApiContext => ({ ...contextOn(table), secrets });
 
 const newCompany = async (): Promise<number> => (await newOwner(contextOn(db.direct))).companyId;
 const input = { name: "x", url: "http://127.0.0.1:1/", registrations: [] };

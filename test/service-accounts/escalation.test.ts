@@ -91,10 +91,7 @@ const SCOPES = fc.constantFrom<Scope[][]>(["keys:manage"], ["keys:manage", "pros
 const pick = fc.nat(1_000);
 const by = pick;
 const step = fc.oneof(
-  {
-    weight: 3,
-    arbitrary: fc.record({ do: fc.constant("person"), pick, rights: RIGHTS, isActive: fc.boolean() }),
-  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("person"), pick, rights: RIGHTS, isActive: fc.boolean() }) },
   fc.record({ do: fc.constant("new account"), by, rights: RIGHTS }),
   fc.record({ do: fc.constant("account"), by, pick, rights: RIGHTS }),
   fc.record({ do: fc.constant("delete account"), by, pick }),
