@@ -1,6 +1,6 @@
 /** Lists the constants of limits.ts that are tested outside this folder. The test file must contain the name of the constant. */
 export const others = {
-  bodyBytes: "test/http/hostile.deep.test.ts",
+  bodyBytes: "test/http/bodies.api.test.ts",
   conflictingIds: "test/prospects/find-or-make.test.ts",
   notesPerProspect: "test/prospects/attached-limits.test.ts",
   statusChangesPerProspect: "test/prospects/attached-limits.test.ts",
