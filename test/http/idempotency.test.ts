@@ -1,6 +1,6 @@
 /**
- * Tests that a POST with an idempotency key and its retries create one record and get one answer while requests to DynamoDB fail, and that a
- * POST whose answer is too large commits nothing.
+ * Tests that a POST with an idempotency key and its retries create one record and get one answer while requests to DynamoDB fail, and that
+ * a POST whose answer is too large commits nothing.
  */
 import { expect, test, vi } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";

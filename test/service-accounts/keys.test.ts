@@ -1,6 +1,6 @@
 /**
- * Tests the limits of service accounts and of their keys, each at its value and one beyond, what the authentication of a key reads and writes,
- * and that all refused keys get the same error, whatever the reason.
+ * Tests the limits of service accounts and of their keys, each at its value and one beyond, what the authentication of a key reads and
+ * writes, and that all refused keys get the same error, whatever the reason.
  */
 import { describe, expect, test } from "vitest";
 import { keyIn, newKey as newText, ringOf } from "#shared/auth/api-key.ts";
