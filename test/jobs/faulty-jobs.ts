@@ -12,14 +12,13 @@ import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { exportJob } from "#shared/jobs/export/job.ts";
 import { importJob } from "#shared/jobs/import/job.ts";
 import { findImport, type NewImport, summaryOf } from "#shared/jobs/import/requests.ts";
-import type { ImportSummary } from "#shared/jobs/import/schema.ts";
 import { LEASE_MS, runJob, sweepJobs } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type FaultyDynamoDb, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { killedAt } from "../harness/kills.ts";
 import { beginImport } from "../harness/verbs.ts";
-import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
+import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
 /** The fault of a call to the bucket: it fails before or after it takes effect. Undefined means that the call succeeds. */
 export type BucketFault = "before" | "after" | undefined;
@@ -111,29 +110,7 @@ export function memoryBucket(): MemoryBucket {
 const link = async (key: string) => ({ url: `https://files.test/${key}`, expiresAt: "2030-01-01T00:00:00.000Z" });
 const links: Links = { download: link, upload: link };
 
-export interface FaultyJobs {
-  readonly bucket: MemoryBucket;
-  readonly queue: JobMessage[];
-  faulty(): JobContext;
-  sound(): JobContext;
-  uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
-  /** Creates a company, whose owner uploads this file. */
-  newUpload(bytes: Uint8Array, input?: NewImport): Promise<Company & { readonly job: JobMessage }>;
-  /** Returns an import as the API shows it. */
-  summary(job: JobMessage): Promise<ImportSummary>;
-  /** Executes the job once. If the execution fails, it returns false and puts the message back into the queue. */
-  run(context: JobContext, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
-  /**
-   * Executes `work` and kills it at call number `last` to the service of `death`, or by default at none. Returns the number of calls to
-   * this service.
-   */
-  killed(death: JobDeath, work: () => Promise<unknown>, last?: number): Promise<number>;
-  /** Removes all faults. */
-  heal(): void;
-  /** Removes all faults. Then executes the queued jobs, and runs the sweeper, which restarts lost jobs, until no job is left. */
-  settle(): Promise<void>;
-  clear(): void;
-}
+export type FaultyJobs = ReturnType<typeof faultyJobs>;
 
 function runOf(context: JobContext, job: JobMessage, remainingMs: () => number): Promise<void> {
   if (job.kind === "import") return runJob(importJob, context, job, remainingMs);
@@ -143,7 +120,7 @@ function runOf(context: JobContext, job: JobMessage, remainingMs: () => number):
 
 const ample = (): number => 900_000;
 
-export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs {
+export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }) {
   const clock: Clock = { now: () => now.ms };
   const bucket = memoryBucket();
   const queue: JobMessage[] = [];
@@ -151,6 +128,7 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
   const on = (context: ApiContext): JobContext => ({ ...context, objects: bucket, jobs });
   const sound = (): JobContext => on(warmFunction(db, clock));
 
+  /** Executes the job once. If the execution fails, it returns false and puts the message back into the queue. */
   async function run(context: JobContext, job: JobMessage, remainingMs = ample): Promise<boolean> {
     try {
       await runOf(context, job, remainingMs);
@@ -168,6 +146,7 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
     return job;
   }
 
+  /** Removes all faults. */
   function heal(): void {
     db.plan(() => pass);
     bucket.plan = () => undefined;
@@ -177,22 +156,28 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
     bucket,
     queue,
     sound,
-    clear: () => {
+    clear: (): void => {
       bucket.files.clear();
       bucket.uploads.clear();
       bucket.plan = () => undefined;
       bucket.calls = 0;
       queue.length = 0;
     },
-    faulty: () => on(contextOn(db.table, clock)),
+    faulty: (): JobContext => on(contextOn(db.table, clock)),
     run,
     uploaded,
-    newUpload: async (bytes, input) => {
+    /** Creates a company, whose owner uploads this file. */
+    newUpload: async (bytes: Uint8Array, input?: NewImport) => {
       const company = await newCompany(sound());
       return { ...company, job: await uploaded(company.caller, bytes, input) };
     },
-    summary: async ({ companyId, id }) => summaryOf(await findImport(sound(), companyId, id)),
-    killed: async ([when, service], work, last = Number.POSITIVE_INFINITY) => {
+    /** Returns an import as the API shows it. */
+    summary: async ({ companyId, id }: JobMessage) => summaryOf(await findImport(sound(), companyId, id)),
+    /**
+     * Executes `work` and kills it at call number `last` to the service of the death, or by default at none. Returns the number of calls to
+     * this service.
+     */
+    killed: async ([when, service]: JobDeath, work: () => Promise<unknown>, last = Number.POSITIVE_INFINITY) => {
       const from = bucket.calls;
       if (service === "table") db.plan(killedAt(last, when === "before" ? serverError : { kind: "lose reply" }));
       else bucket.plan = (call) => (call - from < last ? undefined : call - from === last ? when : "before");
@@ -202,7 +187,8 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
       return calls;
     },
     heal,
-    settle: async () => {
+    /** Removes all faults. Then executes the queued jobs, and runs the sweeper, which restarts lost jobs, until no job is left. */
+    settle: async (): Promise<void> => {
       heal();
       for (let idle = 0, left = 60; idle < 3; ) {
         if (left-- === 0) throw new Error("a job never ends");
