@@ -9,7 +9,8 @@ const DAY_MS = 86_400_000;
 
 const byId = <T extends { readonly id: number }>(items: readonly T[]): T[] => items.toSorted((a, b) => a.id - b.id);
 
-async function prospectsOf(client: Client): Promise<Prospect[]> {
+/** Returns all prospects that the user sees, in the order of their ids. */
+export async function prospectsOf(client: Client): Promise<Prospect[]> {
   const all: Prospect[] = [];
   for (let page = 1; ; page++) {
     const { items } = dataOf(await client.GET("/api/prospects", { params: { query: { page, pageSize: PAGE_SIZE } } }));
@@ -20,28 +21,20 @@ async function prospectsOf(client: Client): Promise<Prospect[]> {
 
 /** Returns all lists of the user, with the appointments of 180 days before and after. */
 export async function listsOf(client: Client) {
-  const [from, to] = [-180, 180].map((days) => new Date(Date.now() + days * DAY_MS).toISOString());
-  const query = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
+  const near = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString();
+  const query = { from: near(-180), to: near(180) };
   const [prospects, appointments, territories, statuses, tags, users] = await Promise.all([
     prospectsOf(client),
-    client.GET("/api/appointments", { params: { query } }).then(dataOf),
-    client.GET("/api/territories").then(dataOf),
-    client.GET("/api/statuses").then(dataOf),
-    client.GET("/api/tags").then(dataOf),
-    client.GET("/api/users").then(dataOf),
+    client.GET("/api/appointments", { params: { query } }).then(dataOf).then(byId),
+    client.GET("/api/territories").then(dataOf).then(byId),
+    client.GET("/api/statuses").then(dataOf).then(byId),
+    client.GET("/api/tags").then(dataOf).then(byId),
+    client.GET("/api/users").then(dataOf).then(byId),
   ]);
   const notes = await Promise.all(
     prospects.map(async ({ id }) => dataOf(await client.GET("/api/prospects/{id}/notes", at(id)))),
   );
-  return {
-    prospects,
-    notes: byId(notes.flat()),
-    appointments: byId(appointments),
-    territories: byId(territories),
-    statuses: byId(statuses),
-    tags: byId(tags),
-    users: byId(users),
-  };
+  return { prospects, notes: byId(notes.flat()), appointments, territories, statuses, tags, users };
 }
 
 /** Returns the records in the phone's store, in the form of `listsOf`. */

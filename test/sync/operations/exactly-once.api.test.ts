@@ -1,10 +1,11 @@
 /** Tests that each operation of POST /api/sync/operations has its effect once, although answers are lost and batches are sent again. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import { at, type Client } from "../../harness/client.ts";
+import { at } from "../../harness/client.ts";
 import { dataOf, present, uniqueName } from "../../harness/shapes.ts";
 import { newTeam } from "../../harness/team.ts";
 import { sized } from "../../harness/tier.ts";
+import { prospectsOf } from "../../offline/lists.ts";
 import { create, operation, push, pushAll } from "./push.ts";
 
 const as = await newTeam();
@@ -47,7 +48,7 @@ test("each operation has its effect once, although each batch is sent up to six 
     await pushAll(client, batch);
   }
 
-  const found = await prospectsNamed(client, name);
+  const found = await prospectsOf(client);
   expect(found.map((prospect) => prospect.name).sort()).toEqual(made.map((_, i) => `${name} ${i}`).sort());
   for (const { id, name: shown } of found) {
     const i = shown?.slice(name.length + 1);
@@ -56,13 +57,3 @@ test("each operation has its effect once, although each batch is sent up to six 
     expect(statusHistory.map(({ status }) => status?.id)).toEqual([statusB, statusA]);
   }
 });
-
-async function prospectsNamed(client: Client, search: string) {
-  const found = [];
-  for (let page = 1; ; page++) {
-    const query = { search, page, pageSize: 500 };
-    const { items, total } = dataOf(await client.GET("/api/prospects", { params: { query } }));
-    found.push(...items);
-    if (found.length >= total || items.length === 0) return found;
-  }
-}
