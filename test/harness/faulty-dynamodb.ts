@@ -33,6 +33,12 @@ export const throttle: Fault = { kind: "error", code: "ProvisionedThroughputExce
 export const serverError: Fault = { kind: "error", code: "InternalServerError", status: 500 };
 export const conflict: Fault = { kind: "error", code: "TransactionConflictException", status: 400 };
 
+/** The plan in which eventually consistent reads find no prospect, as if they read an outdated replica. */
+export const outdated: FaultPlan = (_, __, body) => {
+  if (!JSON.stringify(body).includes('"ConsistentRead":false')) return pass;
+  return { kind: "ask", change: (asked) => JSON.parse(JSON.stringify(asked).replaceAll(/#P#\d+"/g, '#P#x"')) };
+};
+
 export type FaultyDynamoDb = Awaited<ReturnType<typeof startFaultyDynamoDb>>;
 
 export const TABLE = "Canvassing";
