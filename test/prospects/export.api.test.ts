@@ -3,9 +3,10 @@ import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { exportColumns } from "#shared/prospects/csv/format.ts";
-import { at, baseUrl, type Client, tokenOf } from "../harness/client.ts";
+import { at, type Client } from "../harness/client.ts";
 import { bodyOf, dataOf, Identified, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { endedExport } from "../jobs/files-over-http.ts";
 
 const as = await newTeam();
 const me = dataOf(await as.rep.GET("/api/me"));
@@ -111,15 +112,13 @@ test("a file may have all columns and a byte order mark, by request and by job",
   const made = dataOf(await as.owner.POST("/api/prospects", { body }), 201);
   const head = [...exportColumns, "sourceId", "secondaryPhoneNumber", "updatedAt", "customFieldData"].join(",");
   const last = `,X-1,555,${made.updatedAt},"{""a"":[1,""é""]}"\r\n`;
-  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
-  const streamed = await fetch(`${baseUrl()}/api/prospects/export?city=${city}&columns=all&bom=true`, { headers });
+  const streamed = await as.owner("GET", `/api/prospects/export?city=${city}&columns=all&bom=true`);
   const wanted = { city, columns: "all", bom: true } as const;
   const { id } = dataOf(await as.owner.POST("/api/prospects/exports", { body: wanted }), 201);
-  let job = dataOf(await as.owner.GET("/api/prospects/exports/{id}", at(id)));
-  while (job.state === "running") job = dataOf(await as.owner.GET("/api/prospects/exports/{id}", at(id)));
-  for (const answer of [streamed, await fetch(present(job.file ?? undefined).url)]) {
-    // The test does not call `text()`, which would remove the byte order mark.
-    const text = Buffer.from(await answer.arrayBuffer()).toString();
+  const { file } = await endedExport(as.owner, id);
+  // The test does not call `text()`, which would remove the byte order mark.
+  const stored = Buffer.from(await (await fetch(present(file).url)).arrayBuffer()).toString();
+  for (const text of [streamed.text, stored]) {
     expect(text.startsWith(`\uFEFF${head}\r\n${made.id},`)).toBe(true);
     expect(text.endsWith(last)).toBe(true);
   }
