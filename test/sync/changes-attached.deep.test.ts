@@ -18,15 +18,7 @@ import { currentDictionary } from "#shared/reference/dictionary.ts";
 import type { ChangeItem, ChangeType } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { interrupted } from "../harness/killable.ts";
-import {
-  createAppointment,
-  createNote,
-  deleteNote,
-  deleteProspect,
-  updateAppointment,
-  updateNote,
-  updateProspect,
-} from "../harness/verbs.ts";
+import * as verbs from "../harness/verbs.ts";
 import { importProspects } from "./imported.ts";
 import { newReadCompany } from "./stage.ts";
 
@@ -52,23 +44,22 @@ test.each([
   const notes: number[] = [];
   for (const [i, id] of scattered.entries()) {
     const occurredAt = i % 2 === 0 ? undefined : "2026-06-01T08:00:00.000Z";
-    notes.push((await createNote(context, rep, id, { body: `Called Ünal ${i}.\nCall again` }, { occurredAt })).id);
+    notes.push(
+      (await verbs.createNote(context, rep, id, { body: `Called Ünal ${i}.\nCall again` }, { occurredAt })).id,
+    );
   }
-  if (isFlushed) await flush();
-  const expected = async (caller: Caller) =>
-    new Map(await Promise.all(notes.map(async (id) => [id, Note.parse(await getNote(context, caller, id))] as const)));
-  for (const caller of [owner, rep]) {
-    const page = await feed(caller).pull();
-    expect(upserts(page.items, "notes")).toEqual(await expected(caller));
-    expectWithin(page, notes.length, rounds);
-  }
-  for (const id of notes) await updateNote(context, owner, id, { body: `Sold ${id}` });
-  if (isFlushed) await flush();
-  for (const caller of [owner, rep]) {
-    const page = await feed(caller).pull();
-    expect(upserts(page.items, "notes")).toEqual(await expected(caller));
-    expectWithin(page, notes.length, rounds);
-  }
+  const check = async () => {
+    if (isFlushed) await flush();
+    for (const caller of [owner, rep]) {
+      const page = await feed(caller).pull();
+      const entries = notes.map(async (id) => [id, Note.parse(await getNote(context, caller, id))] as const);
+      expect(upserts(page.items, "notes")).toEqual(new Map(await Promise.all(entries)));
+      expectWithin(page, notes.length, rounds);
+    }
+  };
+  await check();
+  for (const id of notes) await verbs.updateNote(context, owner, id, { body: `Sold ${id}` });
+  await check();
 });
 
 test.each([
@@ -79,7 +70,7 @@ test.each([
   const appointments: number[] = [];
   for (const id of scattered) {
     const fields = { title: "Roof inspection", startAt: START, endAt: "2030-01-01T01:00:00.000Z" };
-    appointments.push((await createAppointment(context, rep, id, fields)).id);
+    appointments.push((await verbs.createAppointment(context, rep, id, fields)).id);
   }
   const check = async () => {
     if (isFlushed) await flush();
@@ -96,7 +87,7 @@ test.each([
   };
   await check();
   for (const [i, id] of appointments.entries()) {
-    await updateAppointment(context, rep, id, i % 2 === 0 ? { status: "completed" } : { location: "12 Main St" });
+    await verbs.updateAppointment(context, rep, id, i % 2 === 0 ? { status: "completed" } : { location: "12 Main St" });
   }
   await check();
 });
@@ -105,12 +96,12 @@ test.each([true, false])("a rep gets no note of a prospect that the rep has lost
   const { context, owner, rep, other, scattered, flush, feed } = await newReadCompany(db, 3);
   const [lost = expect.fail(), gone = expect.fail(), kept = expect.fail()] = scattered;
   for (const id of [lost, gone, kept]) {
-    await createNote(context, rep, id, { body: "Call again" });
-    await createAppointment(context, rep, id, { title: "Visit", startAt: START });
+    await verbs.createNote(context, rep, id, { body: "Call again" });
+    await verbs.createAppointment(context, rep, id, { title: "Visit", startAt: START });
   }
   if (isFlushed) await flush();
-  await updateProspect(context, owner, lost, { assignedToUserId: other.userId });
-  await deleteProspect(context, owner, gone);
+  await verbs.updateProspect(context, owner, lost, { assignedToUserId: other.userId });
+  await verbs.deleteProspect(context, owner, gone);
   if (isFlushed) await flush();
   const shown = async (caller: Caller) => {
     const { items } = await feed(caller).pull();
@@ -129,10 +120,10 @@ test.each(["note", "prospect"])(
     const { context, owner, scattered, flush, feed } = await newReadCompany(db, 3);
     const [id = expect.fail(), ...others] = scattered;
     const { context: delayed, release } = delayedEntries(context);
-    if (kind === "note") await createNote(delayed, owner, id, { body: "Call again" });
-    if (kind === "prospect") await updateProspect(delayed, owner, id, { name: "Eve" });
-    await deleteProspect(context, owner, id);
-    for (const other of others) await updateProspect(context, owner, other, { name: "Ann" });
+    if (kind === "note") await verbs.createNote(delayed, owner, id, { body: "Call again" });
+    if (kind === "prospect") await verbs.updateProspect(delayed, owner, id, { name: "Eve" });
+    await verbs.deleteProspect(context, owner, id);
+    for (const other of others) await verbs.updateProspect(context, owner, other, { name: "Ann" });
     await flush();
     const { items } = await feed(owner).pull({ limit: 1 });
     expect(items).toEqual([expect.objectContaining({ type: "prospects", id, op: "remove" })]);
@@ -149,8 +140,8 @@ test("the entry of a change that was made during the last request shows no delet
   // The changes are made after the request has begun, and before it reads the change log.
   const meanwhile = async () => {
     const delayed = delayedEntries(context);
-    await updateProspect(delayed.context, owner, id, { name: "Eve" });
-    await deleteProspect(context, owner, id);
+    await verbs.updateProspect(delayed.context, owner, id, { name: "Eve" });
+    await verbs.deleteProspect(context, owner, id);
     ({ release } = delayed);
   };
   const reading = { ...context, table: interrupted(context.table, "query", meanwhile) };
@@ -167,7 +158,7 @@ test.each([true, false])(
     const { context, owner, scattered, flush, feed } = await newReadCompany(db, 3);
     const [id = expect.fail()] = scattered;
     const { context: delayed, release } = delayedEntries(context);
-    await deleteProspect(delayed, owner, id);
+    await verbs.deleteProspect(delayed, owner, id);
     const dictionary = await currentDictionary(context, owner.companyId);
     const deleted = storedProspect(await context.table.get(keys.prospect(owner.companyId, id)));
     const job = { jobId: 1, events: "none" } as const;
@@ -185,7 +176,7 @@ test("a rep's notes on imported prospects are read without the rows of the prosp
   const { prospects } = await importProspects(context, owner, Array<number>(20).fill(rep.userId));
   for (const caller of [owner, rep]) while ((await feed(caller).pull()).items.length > 0);
   const imported = prospects.filter((_, i) => i % 2 === 0);
-  for (const { id } of imported) await createNote(context, rep, id, { body: "Call again" });
+  for (const { id } of imported) await verbs.createNote(context, rep, id, { body: "Call again" });
   for (const caller of [owner, rep]) {
     const page = await feed(caller).pull();
     expect(upserts(page.items, "notes").size).toBe(imported.length);
@@ -212,16 +203,16 @@ test.each(["note", "changed note", "long note", "changed long note", "appointmen
   async (kind) => {
     const { context, owner, scattered, flush, feed } = await newReadCompany(db, 3);
     const [id = expect.fail()] = scattered;
-    const earlier = await createNote(context, owner, id, { body: "Call" });
+    const earlier = await verbs.createNote(context, owner, id, { body: "Call" });
     await feed(owner).pull();
     const { context: delayed, release } = delayedEntries(context);
-    if (kind === "note") await createNote(delayed, owner, id, { body: "Call again" });
-    if (kind === "changed note") await updateNote(delayed, owner, earlier.id, { body: "Call again" });
-    if (kind === "long note") await createNote(delayed, owner, id, { body: LONG });
-    if (kind === "changed long note") await updateNote(delayed, owner, earlier.id, { body: LONG });
-    if (kind === "appointment") await createAppointment(delayed, owner, id, { title: "Visit", startAt: START });
-    if (kind === "prospect") await updateProspect(delayed, owner, id, { name: "Eve" });
-    await deleteProspect(context, owner, id);
+    if (kind === "note") await verbs.createNote(delayed, owner, id, { body: "Call again" });
+    if (kind === "changed note") await verbs.updateNote(delayed, owner, earlier.id, { body: "Call again" });
+    if (kind === "long note") await verbs.createNote(delayed, owner, id, { body: LONG });
+    if (kind === "changed long note") await verbs.updateNote(delayed, owner, earlier.id, { body: LONG });
+    if (kind === "appointment") await verbs.createAppointment(delayed, owner, id, { title: "Visit", startAt: START });
+    if (kind === "prospect") await verbs.updateProspect(delayed, owner, id, { name: "Eve" });
+    await verbs.deleteProspect(context, owner, id);
     const first = await feed(owner).pull();
     expect(first.items).toContainEqual(expect.objectContaining({ type: "prospects", id, op: "remove" }));
     await flush();
@@ -247,12 +238,12 @@ test.each([
     expect(units).toBeLessThanOrEqual(most.units);
     expect(rounds).toBeLessThanOrEqual(most.rounds);
   }
-  for (const id of scattered) await updateProspect(context, owner, id, { assignedToUserId: other.userId });
+  for (const id of scattered) await verbs.updateProspect(context, owner, id, { assignedToUserId: other.userId });
   await settle();
   await expectSeen(rep, "hidden");
   await expectSeen(other, "upsert");
   await feed(owner).pull();
-  for (const id of scattered) await deleteProspect(context, owner, id);
+  for (const id of scattered) await verbs.deleteProspect(context, owner, id);
   await settle();
   await expectSeen(other, "deleted");
   await expectSeen(owner, "deleted");
@@ -269,21 +260,21 @@ test.each(ways.flatMap((way) => [true, false].map((isFlushed) => ({ way, isFlush
     let racing = context;
     if (way === "added during the move") {
       // The note is added after the request has read the prospect's row, and before its transaction.
-      const add = () => createNote(context, rep, id, { body: "Call again" });
+      const add = () => verbs.createNote(context, rep, id, { body: "Call again" });
       racing = { ...context, table: interrupted(context.table, "transact", add) };
     } else if (way === "an appointment") {
-      await createAppointment(context, rep, id, { title: "Visit", startAt: "2030-01-01T00:00:00.000Z" });
+      await verbs.createAppointment(context, rep, id, { title: "Visit", startAt: "2030-01-01T00:00:00.000Z" });
     } else if (way === "added by an import") {
       const dictionary = await currentDictionary(context, owner.companyId);
       const change = { note: "Call", patch: { name: "Eve" } };
       await changeByImport(context, rep, id, { importId: "7", dictionary }, async () => change);
     } else {
-      const note = await createNote(context, rep, id, { body: "Call again" });
-      if (way === "added and deleted") await deleteNote(context, rep, note.id);
+      const note = await verbs.createNote(context, rep, id, { body: "Call again" });
+      if (way === "added and deleted") await verbs.deleteNote(context, rep, note.id);
     }
     await settle();
     if (way !== "added during the move") for (const caller of [owner, rep]) await feed(caller).pull();
-    await updateProspect(racing, owner, id, { assignedToUserId: other.userId });
+    await verbs.updateProspect(racing, owner, id, { assignedToUserId: other.userId });
     await settle();
     const of = async (caller: Caller) =>
       (await feed(caller).pull()).items.map(({ type, op }) => `${type} ${op}`).sort();
@@ -292,7 +283,7 @@ test.each(ways.flatMap((way) => [true, false].map((isFlushed) => ({ way, isFlush
     expect(await of(rep)).toEqual(all.map((type) => `${type} remove`));
     expect(await of(other)).toEqual(all.map((type) => `${type} upsert`));
     await feed(owner).pull();
-    await deleteProspect(context, owner, id);
+    await verbs.deleteProspect(context, owner, id);
     await settle();
     expect(await of(owner)).toEqual(all.map((type) => `${type} remove`));
   },
