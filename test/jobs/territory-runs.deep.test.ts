@@ -13,14 +13,7 @@ import { pass } from "../harness/faulty-dynamodb.ts";
 import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { rectangle, ringOf } from "../harness/rings.ts";
 import { sized } from "../harness/tier.ts";
-import {
-  createProspect,
-  createRun,
-  createTerritory,
-  deleteProspect,
-  updateProspect,
-  updateTerritory,
-} from "../harness/verbs.ts";
+import * as verbs from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { resultsOf, storedJob } from "./bulk-stage.ts";
 import { jobTests } from "./faulty-jobs.ts";
@@ -42,7 +35,7 @@ async function newGrid(): Promise<Company & { readonly points: readonly Point[] 
     for (let lat = -1; lat <= 5; lat += 2) {
       const assignedToUserId = (lng + lat) % 3 === 0 ? company.repId : null;
       const assigned = assignedToUserId === null ? {} : { assignedToUserId };
-      await createProspect(harness.sound(), company.caller, { lng, lat, ...assigned });
+      await verbs.createProspect(harness.sound(), company.caller, { lng, lat, ...assigned });
       points.push([lng, lat, assignedToUserId, now.ms]);
       now.ms += 0.7 * DAY_MS;
     }
@@ -55,7 +48,7 @@ test("the counts equal those of a test of each point, also if a polygon crosses 
 }, async () => {
   const { caller, repId, points } = await newGrid();
   const { companyId } = caller;
-  const { id } = await createTerritory(harness.sound(), caller, { name: "T", ...empty });
+  const { id } = await verbs.createTerritory(harness.sound(), caller, { name: "T", ...empty });
   const rep: Caller = { companyId, userId: repId, role: "sales", permissions: [] };
   const corner = fc.tuple(fc.integer({ min: -1, max: 5 }), fc.integer({ min: -1, max: 5 }));
   await fc.assert(
@@ -66,7 +59,7 @@ test("the counts equal those of a test of each point, also if a polygon crosses 
         ([x, y], i) => x !== open[(i + 1) % open.length]?.[0] || y !== open[(i + 1) % open.length]?.[1],
       );
       fc.pre(ring.length >= 3);
-      await updateTerritory(harness.sound(), caller, id, { polygon: ring });
+      await verbs.updateTerritory(harness.sound(), caller, id, { polygon: ring });
       const closed = [...ring, ...ring.slice(0, 1)].map(([x, y]) => [x, y]);
       const inside = points.filter(([lng, lat]) => pointInPolygon([lng, lat], [closed]) !== false);
       const own = inside.filter(([, , assignee]) => assignee === repId).length;
@@ -90,12 +83,12 @@ test("the untouched days are those since the last change of the prospect that wa
   const { caller, territoryId, ids } = await newScene();
   const untouched = async () => (await territoryStats(harness.sound(), caller, territoryId)).untouchedDays;
   now.ms += 10 * DAY_MS;
-  for (const id of ids.slice(1)) await updateProspect(harness.sound(), caller, id, { name: "touched" });
+  for (const id of ids.slice(1)) await verbs.updateProspect(harness.sound(), caller, id, { name: "touched" });
   now.ms += 5 * DAY_MS - 1;
   expect(await untouched()).toBe(14);
   await flush(harness.sound(), caller.companyId, { least: 1, settleMs: 0 });
   expect(await untouched()).toBe(14);
-  await updateProspect(harness.sound(), caller, ids[0] ?? 0, { name: "touched" });
+  await verbs.updateProspect(harness.sound(), caller, ids[0] ?? 0, { name: "touched" });
   expect(await untouched()).toBe(4);
   now.ms += 1;
   expect(await untouched()).toBe(5);
@@ -109,14 +102,18 @@ interface Scene extends Company {
 async function newScene(): Promise<Scene> {
   const company = await newCompany(harness.sound());
   const { caller } = company;
-  const { id: territoryId } = await createTerritory(harness.sound(), caller, { name: "T", polygon: square, ...empty });
+  const { id: territoryId } = await verbs.createTerritory(harness.sound(), caller, {
+    name: "T",
+    polygon: square,
+    ...empty,
+  });
   const ids: number[] = [];
-  for (let lng = 0; lng < 4; lng++) ids.push((await createProspect(harness.sound(), caller, { lng, lat: 1 })).id);
+  for (let lng = 0; lng < 4; lng++) ids.push((await verbs.createProspect(harness.sound(), caller, { lng, lat: 1 })).id);
   return { ...company, territoryId, ids };
 }
 
 const begin = (context: JobContext, { caller, territoryId, repId, ids }: Scene) =>
-  createRun(context, { objects: context.objects, jobs }, caller, territoryId, {
+  verbs.createRun(context, { objects: context.objects, jobs }, caller, territoryId, {
     mode: "assign",
     toUserId: repId,
     expectedCount: ids.length,
@@ -133,10 +130,10 @@ test("a prospect that was assigned or deleted since the run was created is skipp
   const id = await begun(scene);
   const [taken = 0, deleted = 0, moved = 0] = ids;
   const context = harness.sound();
-  await updateProspect(context, caller, taken, { assignedToUserId: caller.userId });
-  await deleteProspect(context, caller, deleted);
-  await updateProspect(context, caller, moved, { lng: 9 });
-  await updateTerritory(context, caller, territoryId, { polygon: ringOf("7 7, 8 7, 8 8") });
+  await verbs.updateProspect(context, caller, taken, { assignedToUserId: caller.userId });
+  await verbs.deleteProspect(context, caller, deleted);
+  await verbs.updateProspect(context, caller, moved, { lng: 9 });
+  await verbs.updateTerritory(context, caller, territoryId, { polygon: ringOf("7 7, 8 7, 8 8") });
   const job = { kind: "bulk" as const, companyId: caller.companyId, id };
   await runJob(bulkJob(), context, job, () => 300_000);
   expect(await storedJob(harness, job)).toMatchObject({ state: "completed", changed: 2, skipped: 2, territoryId });
