@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import * as keys from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
 import { LEASE_MS } from "#shared/jobs/job.ts";
 import type { UserPatch } from "#shared/reference/user.ts";
@@ -180,14 +181,8 @@ test("a change of rights waits only for a running job of the same user", async (
   const { caller, repId } = stage;
   const context = harness.sound();
   const looks = async (userId: number): Promise<number> => {
-    let reads = 0;
-    const get: typeof context.table.get = (key) => {
-      reads++;
-      return context.table.get(key);
-    };
-    const counting = { ...context, table: { ...context.table, get } };
-    await untilJobsHaveRights(counting, caller.companyId, userId, { tries: 0, ms: 0 });
-    return reads;
+    const wait = () => untilJobsHaveRights(context, caller.companyId, userId, { tries: 0, ms: 0 });
+    return (await metered(wait)).usage.requests;
   };
   // `untilJobsHaveRights` reads three rows: the user, the company's queue of jobs, and the job that may be running. When no job is running
   // any more, it reads only the first two.
