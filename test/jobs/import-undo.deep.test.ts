@@ -9,14 +9,14 @@ import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
-import { killPointsOf } from "../harness/kills.ts";
+import { killedAt, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import * as verbs from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import * as bulk from "./bulk-stage.ts";
-import { type FaultyJobs, jobDeaths, jobTests } from "./faulty-jobs.ts";
+import { jobDeaths, jobTests } from "./faulty-jobs.ts";
 
 const { db, now, harness } = jobTests();
 
@@ -72,7 +72,8 @@ async function begunInChunks({ caller, ids: [firstId = 0], importId }: Imported)
 const untilEnded = (stage: Imported, job: JobMessage, members = membersOf): Promise<StoredBulk> =>
   bulk.endOf(harness, now, stage, job, { members });
 
-async function noteOf(context: ReturnType<FaultyJobs["sound"]>, caller: Caller, id: number): Promise<number> {
+async function noteOf(caller: Caller, id: number): Promise<number> {
+  const context = harness.sound();
   for await (const note of listNotes(context, caller, id)) return note.id;
   return (await verbs.createNote(context, caller, id, { body: "first" })).id;
 }
@@ -84,14 +85,9 @@ const changes: Record<string, (stage: Imported, id: number) => Promise<unknown>>
   assignee: ({ caller, repId }, id) => verbs.updateProspect(harness.sound(), caller, id, { assignedToUserId: repId }),
   tags: ({ caller, tagId }, id) => verbs.setTags(harness.sound(), caller, id, { tagIds: [tagId] }),
   note: ({ caller }, id) => verbs.createNote(harness.sound(), caller, id, { body: "called" }),
-  editedNote: async ({ caller }, id) => {
-    const context = harness.sound();
-    return verbs.updateNote(context, caller, await noteOf(context, caller, id), { body: "called twice" });
-  },
-  deletedNote: async ({ caller }, id) => {
-    const context = harness.sound();
-    return verbs.deleteNote(context, caller, await noteOf(context, caller, id));
-  },
+  editedNote: async ({ caller }, id) =>
+    verbs.updateNote(harness.sound(), caller, await noteOf(caller, id), { body: "called twice" }),
+  deletedNote: async ({ caller }, id) => verbs.deleteNote(harness.sound(), caller, await noteOf(caller, id)),
   appointment: ({ caller }, id) =>
     verbs.createAppointment(harness.sound(), caller, id, { title: "Visit", startAt: "2030-02-01T00:00:00.000Z" }),
   bulkJob: async (stage, id) => {
@@ -206,8 +202,7 @@ test("an import that was cancelled after it has written rows cannot be undone, a
   const { caller } = await newCompany(context);
   const message = await harness.uploaded(caller, file);
   // The import dies at its last writes, so all rows are written and none is visible.
-  let calls = 0;
-  db.plan(() => (++calls > 12 ? serverError : pass));
+  db.plan(killedAt(13));
   expect(await harness.run(harness.faulty(), message)).toBe(false);
   db.plan(() => pass);
   expect(await verbs.cancelImport(context, caller, message.id)).toMatchObject({ state: "cancelled" });
