@@ -74,14 +74,8 @@ async function expectOnce(
 
 async function expectCounts(job: JobMessage, label: string): Promise<void> {
   const stored = await importOf(job);
-  expect(summaryOf(stored), label).toMatchObject({
-    state: "completed",
-    processed: ROWS,
-    written: UPDATED + CREATED,
-    imported: CREATED,
-    updated: UPDATED,
-    skipped: FAULTY,
-  });
+  const counts = { written: UPDATED + CREATED, imported: CREATED, updated: UPDATED, skipped: FAULTY };
+  expect(summaryOf(stored), label).toMatchObject({ state: "completed", processed: ROWS, ...counts });
   const errors = unpacked(z.array(RowFault), stored.errors);
   expect(errors.map(({ row }) => row)).toEqual(Array.from({ length: FAULTY }, (_, i) => UPDATED + CREATED + 2 + i));
 }

@@ -41,15 +41,8 @@ test("a row with too many faults counts those that do not fit", async () => {
   const long = "x".repeat(300);
   const tags = Array.from({ length: 2_000 }, (_, i) => `${i},`).join(";");
   const cells: Partial<Record<string, string>> = {
-    name: long,
-    phone: long,
-    email: long,
-    lat: "x",
-    lng: "91°",
-    status: "?",
-    assignedTo: "?",
-    tags,
-    source: long,
+    ...{ name: long, phone: long, email: long, source: long, tags },
+    ...{ lat: "x", lng: "91°", status: "?", assignedTo: "?" },
   };
   const { faults: errors } = await readFile(fileOf([importColumns.map((column) => cells[column] ?? "")]), empty);
   const [{ message } = expect.fail("no error")] = errors;
@@ -61,15 +54,8 @@ test("a row with too many faults counts those that do not fit", async () => {
 });
 
 test("a fault names the value, and the similar name of an active status or user", async () => {
-  const status = {
-    type: "status",
-    companyId: 1,
-    color: "#000000",
-    sortOrder: 1,
-    version: 1,
-    createdAt: "",
-    updatedAt: "",
-  } as const;
+  const dated = { createdAt: "", updatedAt: "" };
+  const status = { type: "status", companyId: 1, color: "#000000", sortOrder: 1, version: 1, ...dated } as const;
   const values = ["Interested", "Not Home", "Old"];
   const statuses = new Map(values.map((value, id) => [id, { ...status, id, value, isActive: value !== "Old" }]));
   const faultsOf = async (rows: string) =>

@@ -68,20 +68,10 @@ function bytesOf(style: Spreadsheet, rows: readonly (readonly (string | number)[
 
 const header = ["Name", "Phone", "lat", "lng", "address1", "city", "state", "zip", "notes", "Favourite colour"];
 const note = 'first "line"\nsecond; with, everything';
+const address = ["1 Main St", "Boston", "MA", "02108"];
 const rowsOf = (name: string) => [
   header,
-  [
-    `${name} Zoë O’Neill – 5 €`,
-    "+1 303 555 0142",
-    39.7392,
-    -104.9903,
-    "1 Main St",
-    "Boston",
-    "MA",
-    "02108",
-    note,
-    "blue",
-  ],
+  [`${name} Zoë O’Neill – 5 €`, "+1 303 555 0142", 39.7392, -104.9903, ...address, note, "blue"],
 ];
 
 async function expectImported(name: string, result: Result, encoding = "utf-8"): Promise<void> {

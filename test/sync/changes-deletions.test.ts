@@ -123,15 +123,8 @@ test("a chunk with many deletions and many holders is divided into rows that the
   const holders = Array.from({ length: limits.pastAssignments }, (_, i) => 4_503_599_627_370_496 - 7_919 * i * i);
   const changes = Array.from({ length: 4_000 }, (_, i): NoteChange => {
     const own = holders.map((user) => user - ((i * 104_729) % 1_000_003) * 1_009);
-    return {
-      kind: "note",
-      id: 9_000_000 + i,
-      prospectId: 5,
-      version: 2,
-      isDeleted: true,
-      createdAt: 1e12 + i,
-      holders: own,
-    };
+    const deletion = { kind: "note", prospectId: 5, version: 2, isDeleted: true, holders: own } as const;
+    return { ...deletion, id: 9_000_000 + i, createdAt: 1e12 + i };
   });
   const writes = chunkWrites(1, readHead(undefined), { changes }, 1e12);
   const sizes = writes.map((write) =>
