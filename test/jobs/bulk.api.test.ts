@@ -118,13 +118,10 @@ test("jobs are paused, resumed and cancelled; the results name each record, also
   await held.release();
   const { skipped, unprocessed } = await ended(long);
   expect(skipped + unprocessed).toBe(10_000);
-  const of = (outcome: "skipped" | "unprocessed", cursor?: string) =>
-    as.owner.GET("/api/jobs/{id}/results", {
-      params: { path: { id: long }, query: { outcome, limit: 500, ...(cursor !== undefined && { cursor }) } },
-    });
   let seen = 0;
   for (let cursor: string | null | undefined; cursor !== null; ) {
-    const page = dataOf(await of("skipped", cursor));
+    const query = { outcome: "skipped" as const, limit: 500, ...(cursor !== undefined && { cursor }) };
+    const page = dataOf(await as.owner.GET("/api/jobs/{id}/results", { params: { path: { id: long }, query } }));
     seen += page.items.length;
     cursor = page.nextCursor;
   }
