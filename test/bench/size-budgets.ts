@@ -7,17 +7,7 @@ import { bulkUnits } from "./bulk-budgets.ts";
 import { mapUnits } from "./map-budgets.ts";
 import { pullBudgets } from "./pull-budgets.ts";
 import { pushBudgets } from "./push-budgets.ts";
-import {
-  bboxBudgets,
-  coldBudgets,
-  fillLists,
-  growthBudgets,
-  pinBudgets,
-  roundsBudgets,
-  type WarmUsage,
-  warmBudgets,
-  warmUsage,
-} from "./read-budgets.ts";
+import * as reads from "./read-budgets.ts";
 import type { Stage } from "./stage.ts";
 import { backgroundBudgets, writeBudgets } from "./write-budgets.ts";
 
@@ -29,7 +19,7 @@ const PUSHED_PROSPECTS = 10_000;
 
 export interface Counted {
   readonly stage: Stage;
-  readonly warm: WarmUsage;
+  readonly warm: reads.WarmUsage;
   readonly budgets: readonly Budget[];
 }
 
@@ -37,16 +27,16 @@ export interface Counted {
  * Call it before `countWrites`, because unflushed writes make reads more expensive. `notes` is the number of notes of a listed prospect.
  */
 export async function countReads(stage: Stage, smaller?: Counted, notes = NOTES): Promise<Counted> {
-  await fillLists(stage);
-  const warm = await warmUsage(stage);
+  await reads.fillLists(stage);
+  const warm = await reads.warmUsage(stage);
   const { firstId, count } = stage.company;
   const budgets = [
-    ...warmBudgets(stage, warm),
-    ...(smaller === undefined ? [] : growthBudgets(smaller.stage, stage, smaller.warm, warm)),
-    ...(await coldBudgets(stage)),
-    ...(await bboxBudgets(stage)),
-    ...(await pinBudgets(stage)),
-    ...(await roundsBudgets(stage, firstId + count - 1)),
+    ...reads.warmBudgets(stage, warm),
+    ...(smaller === undefined ? [] : reads.growthBudgets(smaller.stage, stage, smaller.warm, warm)),
+    ...(await reads.coldBudgets(stage)),
+    ...(await reads.bboxBudgets(stage)),
+    ...(await reads.pinBudgets(stage)),
+    ...(await reads.roundsBudgets(stage, firstId + count - 1)),
     // The map comes after the reads above, because its territory adds an index entry, which would make them more expensive.
     ...(await mapUnits(stage)),
     // The costs of notes, past statuses and appointments do not depend on the number of prospects, so only the first company measures them.

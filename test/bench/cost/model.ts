@@ -3,14 +3,7 @@ import { FLUSH_ENTRIES } from "#shared/company-index/write/flush.ts";
 import { FLUSH_WINDOW_SECONDS } from "../../../infra/settings/capacity.ts";
 import { backupPlanOf, COLD_AFTER_DAYS } from "../../../infra/settings/retention.ts";
 import { mix, operations as requests } from "../../load/arrivals.ts";
-import {
-  DAYS_A_MONTH,
-  FLUSH_WRITE_UNITS,
-  HOURS_A_DAY,
-  IDLE_POLLS_A_MONTH,
-  PRODUCTION_DEFAULTS,
-  SAME_VIEW,
-} from "./assumptions.ts";
+import * as assumed from "./assumptions.ts";
 import type { Measured, Usage } from "./measured.ts";
 import { prices } from "./prices.ts";
 import { type Day, type Deployment, type Scenario, simulate } from "./working-day.ts";
@@ -48,8 +41,8 @@ const FLUSH_MS = 60;
 
 export function costOf(scenario: Scenario, deployment: Deployment, measured: Measured): Cost {
   const day = simulate(scenario, deployment, measured);
-  const hours = scenario.reps * HOURS_A_DAY * DAYS_A_MONTH;
-  const authorizations = (day.functions.get("authorize")?.requests ?? Number.NaN) * DAYS_A_MONTH;
+  const hours = scenario.reps * assumed.HOURS_A_DAY * assumed.DAYS_A_MONTH;
+  const authorizations = (day.functions.get("authorize")?.requests ?? Number.NaN) * assumed.DAYS_A_MONTH;
   const sum = (of: (usage: Usage) => number): number =>
     requests.reduce((total, name) => total + hours * mix[name] * of(measured.operations[name]), 0);
   const sent = sum(() => 1);
@@ -60,11 +53,11 @@ export function costOf(scenario: Scenario, deployment: Deployment, measured: Mea
   const logged = sum(({ accessLogBytes }) => accessLogBytes + LINE_OVERHEAD);
   const storedGb = (scenario.companies * scenario.prospects * measured.storedBytes) / GB;
   const signIns = authorizations * measured.operations.authorize.readUnits;
-  const readUnits = sum((usage) => usage.readUnits) + signIns + day.loadUnits * DAYS_A_MONTH;
+  const readUnits = sum((usage) => usage.readUnits) + signIns + day.loadUnits * assumed.DAYS_A_MONTH;
   const { apiGateway, dynamoDb, dataTransfer, cloudWatch } = prices;
   const lines: Record<CostLine, number> = {
     "API Gateway": sent * apiGateway.request,
-    "table writes": (sum(({ writeUnits }) => writeUnits) + writes * FLUSH_WRITE_UNITS) * dynamoDb.writeUnit,
+    "table writes": (sum(({ writeUnits }) => writeUnits) + writes * assumed.FLUSH_WRITE_UNITS) * dynamoDb.writeUnit,
     "table reads": readUnits * dynamoDb.readUnit,
     Lambda: lambdaDollars(day, deployment, writes),
     "data out": (sentBytes / GB) * dataTransfer.outGb,
@@ -81,7 +74,7 @@ export function costOf(scenario: Scenario, deployment: Deployment, measured: Mea
 function unchangedShare({ reps, companies, prospects }: Scenario, { pinsInView }: Measured): number {
   const writes = mix.patch + mix.create;
   const ofOthers = (reps / companies - 1) * writes * Math.min(1, pinsInView / prospects);
-  return (SAME_VIEW * mix.pins) / (mix.pins + writes + ofOthers);
+  return (assumed.SAME_VIEW * mix.pins) / (mix.pins + writes + ofOthers);
 }
 
 /** The table's stream starts `events/publish` for each write, but `index/flush` at most once in each batching window. */
@@ -89,11 +82,11 @@ function lambdaDollars({ functions }: Day, { memoryMb }: Deployment, writes: num
   const { lambda } = prices;
   const run = (file: string, count: number, ms: number): number =>
     count * (lambda.request + (ms / 1_000) * (memoryMb(file) / 1_024) * lambda.gbSecond);
-  const windows = (DAYS_A_MONTH * HOURS_A_DAY * 3_600) / FLUSH_WINDOW_SECONDS;
+  const windows = (assumed.DAYS_A_MONTH * assumed.HOURS_A_DAY * 3_600) / FLUSH_WINDOW_SECONDS;
   let dollars = run("events/publish", writes, PUBLISH_MS) + run("index/flush", writes / FLUSH_ENTRIES, FLUSH_MS);
   dollars += run("index/flush", Math.min(writes, windows), 0);
   for (const { requests, gbSeconds } of functions.values()) {
-    dollars += DAYS_A_MONTH * (requests * lambda.request + gbSeconds * lambda.gbSecond);
+    dollars += assumed.DAYS_A_MONTH * (requests * lambda.request + gbSeconds * lambda.gbSecond);
   }
   return dollars;
 }
@@ -103,12 +96,12 @@ const fixedDollars = ({ alarms, metrics, dashboards, keys, queues }: Measured["r
   metrics * prices.cloudWatch.metricMonth +
   dashboards * prices.cloudWatch.dashboardMonth +
   keys * prices.kms.keyMonth +
-  queues * IDLE_POLLS_A_MONTH * prices.sqs.request;
+  queues * assumed.IDLE_POLLS_A_MONTH * prices.sqs.request;
 
 function defaultDollars(preset: Deployment["preset"], requests: number, storedGb: number): number {
   if (preset === "small") return 0;
   const { waf, cloudWatch } = prices;
-  const { webAclRules, backupAlarms, backupMetrics, smokeTestDollars } = PRODUCTION_DEFAULTS;
+  const { webAclRules, backupAlarms, backupMetrics, smokeTestDollars } = assumed.PRODUCTION_DEFAULTS;
   const alarms = backupAlarms * cloudWatch.alarmMonth + backupMetrics * cloudWatch.metricMonth;
   const webAcl = waf.aclMonth + webAclRules * waf.ruleMonth + requests * waf.request;
   return storedGb * copiesOfAGb(preset) + alarms + webAcl + smokeTestDollars;

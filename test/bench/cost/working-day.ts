@@ -7,17 +7,7 @@ import * as limits from "#shared/limits.ts";
 import { randomSequence } from "../../../infra/local/demo/random.ts";
 import { capacityOf, MEMORY_MB, type Preset } from "../../../infra/settings/capacity.ts";
 import { type Arrival, arrivals } from "../../load/arrivals.ts";
-import {
-  ENVIRONMENT_MS,
-  GATEWAY_MS,
-  HOURS_A_DAY,
-  IDLE_SECONDS,
-  LIFE_SECONDS,
-  LOADED_BYTES_A_MS,
-  TABLE_MS,
-  viewShare,
-  WHOLE_CPU_MB,
-} from "./assumptions.ts";
+import * as assumed from "./assumptions.ts";
 import { functionOf, type Load, type Measured, type Operation } from "./measured.ts";
 
 const SEED = 20_261_122;
@@ -66,7 +56,7 @@ export function simulate(scenario: Scenario, deployment: Deployment, measured: M
   const { reps, companies } = scenario;
   const crowds = Array.from({ length: companies }, () => ({ reps: reps / companies, times: 1 }));
   const day = new Day({ scenario, deployment, measured, random: randomSequence(SEED + 1) });
-  for (const arrival of arrivals(crowds, HOURS_A_DAY * 3_600, SEED)) day.request(arrival);
+  for (const arrival of arrivals(crowds, assumed.HOURS_A_DAY * 3_600, SEED)) day.request(arrival);
   return day;
 }
 
@@ -91,7 +81,7 @@ export class Day {
   request(arrival: Arrival): void {
     const at = arrival.atMs / 1_000;
     const rep = `${arrival.company} ${arrival.rep}`;
-    let ms = GATEWAY_MS;
+    let ms = assumed.GATEWAY_MS;
     if (at >= (this.#authorizedUntil.get(rep) ?? 0)) {
       ms += this.#invoke("authorize", at, arrival);
       this.#authorizedUntil.set(rep, at + AUTHORIZED_SECONDS);
@@ -110,10 +100,10 @@ export class Day {
     const load = this.#load(environment, operation, arrival);
     const cpuMs = usage.cpuMs + load.cpuMs + (isNew ? (measured.starts[file] ?? Number.NaN) : 0);
     const rounds = Math.round(usage.rounds);
-    let billedMs = cpuMs / Math.min(1, memoryMb / WHOLE_CPU_MB) + load.bytes / LOADED_BYTES_A_MS;
+    let billedMs = cpuMs / Math.min(1, memoryMb / assumed.WHOLE_CPU_MB) + load.bytes / assumed.LOADED_BYTES_A_MS;
     if (load.bytes > 0) billedMs += this.#tableMs(false);
     for (let round = 1; round <= rounds; round++) billedMs += this.#tableMs(usage.writeUnits > 0 && round === rounds);
-    const waitedMs = billedMs + (isNew ? ENVIRONMENT_MS : 0);
+    const waitedMs = billedMs + (isNew ? assumed.ENVIRONMENT_MS : 0);
     environment.freeAt = at + waitedMs / 1_000;
     used.requests++;
     used.gbSeconds += (billedMs / 1_000) * (memoryMb / 1_024);
@@ -130,7 +120,7 @@ export class Day {
 
   #tableMs(isWrite: boolean): number {
     const { random } = this.#simulation;
-    const { median, p99 } = isWrite ? TABLE_MS.write : TABLE_MS.read;
+    const { median, p99 } = isWrite ? assumed.TABLE_MS.write : assumed.TABLE_MS.read;
     // The Box-Muller transform makes a normally distributed number, so the result has a log-normal distribution.
     const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
     return median * Math.exp((Math.log(p99 / median) / 2.326) * normal);
@@ -171,7 +161,7 @@ export class Day {
     if (operation === "list") return [columns];
     if (operation === "search") return [columns, ["texts", times(beyond(search, list), scale)]];
     if (operation !== "pins") return [];
-    const share = viewShare(prospects);
+    const share = assumed.viewShare(prospects);
     return [[`area ${rep % Math.round(1 / share)}`, times(pins, scale * share)]];
   }
 }
@@ -193,12 +183,12 @@ const beyond = (all: Load, part: Load): Load => ({
  */
 function freeEnvironment(used: FunctionDay, at: number): { environment: Environment; isNew: boolean } {
   used.environments = used.environments.filter(
-    ({ freeAt, endsAt }) => freeAt > at || (at - freeAt < IDLE_SECONDS && at < endsAt),
+    ({ freeAt, endsAt }) => freeAt > at || (at - freeAt < assumed.IDLE_SECONDS && at < endsAt),
   );
   const free = used.environments.filter(({ freeAt }) => freeAt <= at);
   const best = free.toSorted((a, b) => b.freeAt - a.freeAt)[0];
   if (best !== undefined) return { environment: best, isNew: false };
-  const environment: Environment = { freeAt: 0, endsAt: at + LIFE_SECONDS, parts: new Map() };
+  const environment: Environment = { freeAt: 0, endsAt: at + assumed.LIFE_SECONDS, parts: new Map() };
   used.environments.push(environment);
   return { environment, isNew: true };
 }
