@@ -20,27 +20,18 @@ exit code 0: success, 2: wrong usage`;
 
 const { seed = String(Math.floor(Math.random() * 1e9)) } = optionsOrExit({ seed: { type: "string" } }, usage);
 
-interface Text {
-  /** The file and the line, for example `shared/log.ts:12`. */
-  readonly place: string;
-  readonly text: string;
-  readonly shown: string;
-}
-
 const files = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).trim().split("\n");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const wordsOf = (text: string): number => text.split(/\s+/).filter((word) => /^\w/.test(word)).length;
-
-const lineAt = (text: string, index: number): number => text.slice(0, index).split("\n").length;
 
 /** Matches a block comment, or consecutive line comments, which together are one text. */
 const COMMENT = /^[ \t]*(?:\/\*\*.*?\*\/|\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*)[ \t]*\n/gms;
 
 /** Finds the texts in a file. `marked` is the content of the file, in which parts without texts are replaced by empty lines. */
-function textsOf(file: string, pattern: RegExp, marked = read(file)): Text[] {
+function textsOf(file: string, pattern: RegExp, marked = read(file)) {
   const lines = read(file).split("\n");
   return [...marked.matchAll(pattern)].map(({ 0: found, index }) => {
-    const first = lineAt(marked, index);
+    const first = marked.slice(0, index).split("\n").length;
     const end = first - 1 + found.trimEnd().split("\n").length;
     const shown = lines.slice(Math.max(0, first - 1 - AROUND.before), end + AROUND.after).map((line, i) => {
       const at = Math.max(1, first - AROUND.before) + i;
@@ -50,10 +41,10 @@ function textsOf(file: string, pattern: RegExp, marked = read(file)): Text[] {
   });
 }
 
-const commentsOf = (file: string): Text[] => textsOf(file, COMMENT);
+type Text = ReturnType<typeof textsOf>[number];
 
 /** Paragraphs of a document, without headings, tables, lists of links and code. */
-const paragraphsOf = (file: string): Text[] =>
+const paragraphsOf = (file: string) =>
   textsOf(
     file,
     /(?:^(?!#|\||\s*$).*\n?)+/gm,
@@ -73,6 +64,7 @@ function draw(texts: readonly Text[], count: number): Text[] {
 // The file api.ts is left out, because its types are generated from the OpenAPI document and nobody writes its comments.
 const code = files.filter((file) => /\.tsx?$/.test(file) && file !== "docs/client/api.ts");
 const documents = files.filter((file) => file.endsWith(".md") && file !== "CHANGELOG.md");
-const drawn = [...draw(code.flatMap(commentsOf), COMMENTS), ...draw(documents.flatMap(paragraphsOf), PARAGRAPHS)];
+const comments = code.flatMap((file) => textsOf(file, COMMENT));
+const drawn = [...draw(comments, COMMENTS), ...draw(documents.flatMap(paragraphsOf), PARAGRAPHS)];
 console.log(`seed ${seed}`);
 for (const [i, { place, shown }] of drawn.entries()) console.log(`\n--- ${i + 1}: ${place}\n${shown}`);
