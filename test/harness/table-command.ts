@@ -1,12 +1,9 @@
 /** Runs a command of the project as a separate process on a real table. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect } from "vitest";
-import { root } from "../../infra/build/bundle.ts";
 import { type LocalServer, serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { faultyDynamoDb } from "./fault-test.ts";
 import { TABLE } from "./faulty-dynamodb.ts";
+import { startProcess } from "./process.ts";
 
 export const target = expect.stringMatching(/^target: local service at http:\S+\n$/);
 
@@ -24,15 +21,10 @@ export function tableCommand(script: string) {
   });
   afterAll(() => outputs.stop());
 
-  async function run(...args: string[]) {
+  const run = (...args: string[]) => {
     const { port: PORT } = new URL(outputs.endpoint);
-    const child = spawn(process.execPath, [script, ...args], {
-      cwd: root,
-      env: { ...process.env, PORT },
-    });
-    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
-    return { stdout, stderr, code };
-  }
+    return startProcess(process.execPath, [script, ...args], { ...process.env, PORT }).ended;
+  };
 
   return { db, run };
 }

@@ -54,8 +54,8 @@ async function useKeys(): Promise<number> {
 }
 
 async function exportedLines(company: number): Promise<string> {
-  const { status, stdout, stderr } = await runOnService("company.ts", "export", "--company", String(company));
-  expect(status, stderr).toBe(0);
+  const { code, stdout, stderr } = await runOnService("company.ts", "export", "--company", String(company));
+  expect(code, stderr).toBe(0);
   const { manifest } = z.object({ manifest: z.string() }).parse(JSON.parse(stdout));
   const s3 = s3At(outputs.S3Endpoint);
   const read = async (Key: string) => {

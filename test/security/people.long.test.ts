@@ -27,7 +27,7 @@ import { deployAll } from "../harness/cloud/stacks.ts";
 import { LOCAL, tableAt } from "../harness/faulty-dynamodb.ts";
 import { startPointInTime } from "../harness/point-in-time.ts";
 import { dataOf, present } from "../harness/shapes.ts";
-import { type Ended, FAST_SCALE, runOnAccount } from "../infra/cli/command-process.ts";
+import { FAST_SCALE, startOnAccount } from "../infra/cli/command-process.ts";
 import { restorePoint } from "../infra/cli/restore-scene.ts";
 import { recordInStream } from "../infra/cli/table-stream.ts";
 import { actionsOfAws, observable, sorted, wordsOf } from "./documented-actions.ts";
@@ -60,16 +60,16 @@ async function prepareTable(endpoint: string): Promise<void> {
   await client.send(new TagResourceCommand({ ResourceArn, Tags: [{ Key: "team", Value: "field" }] }));
 }
 
-const run = (file: string, args: readonly string[], isFast: boolean): Promise<Ended> =>
-  runOnAccount(account, file, args, isFast ? since : undefined);
+const run = (file: string, args: readonly string[], isFast: boolean) =>
+  startOnAccount(account, file, args, isFast ? since : undefined).ended;
 
 /** Runs commands, each of which must succeed. Returns the IAM actions of their requests. */
 async function actionsOf(commands: readonly string[], isFast = false): Promise<string[]> {
   account.actions.clear();
   for (const command of commands) {
     const [file = "", ...args] = wordsOf(command);
-    const { status, stderr } = await run(file, args, isFast);
-    expect(status, `${command}\n${stderr}`).toBe(0);
+    const { code, stderr } = await run(file, args, isFast);
+    expect(code, `${command}\n${stderr}`).toBe(0);
   }
   return [...account.actions];
 }
@@ -161,7 +161,7 @@ test("the commands for companies and restores use exactly the rights of the eras
   await actionsOf([`restore company ${N} --from Canvassing-restored`], true);
   const deletion = ["delete", "--company", String(id), "--confirm", name];
   const left = await run("company", deletion, true);
-  expect(left.status, "the restored table still contains the company").toBe(1);
+  expect(left.code, "the restored table still contains the company").toBe(1);
   expect(left.stderr).toContain(`the restored table Canvassing-restored contains company ${id}`);
   // `account.actions` has the actions since the last call of `actionsOf`, so it also has those of the refused deletion.
   const deletes = [...account.actions];

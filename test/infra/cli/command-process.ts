@@ -1,5 +1,4 @@
 /** Lists the npm commands, which are the scripts in package.json, and runs them in processes of their own. */
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +6,7 @@ import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
 import { type AccountEndpoint, STACK } from "../../harness/account-endpoint.ts";
 import { baseUrl } from "../../harness/client.ts";
+import { type Ended, startProcess } from "../../harness/process.ts";
 
 const Package = z.object({ scripts: z.record(z.string(), z.string()) });
 
@@ -29,55 +29,24 @@ function scriptsThat(pattern: RegExp): Command[] {
   });
 }
 
-export interface Ended {
-  /** The exit code, or null if a signal has ended the command. */
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /**
  * The environment variables of a command that reaches neither AWS nor a local service. Such a command parses its arguments and then fails.
  */
 const { PATH, NODE_COMPILE_CACHE } = process.env;
 export const nowhere = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", AWS_EC2_METADATA_DISABLED: "true" };
 
-/** Kills the command if it prints `fatal` on stderr. */
-function ended(args: readonly string[], env: NodeJS.ProcessEnv, fatal?: string): Promise<Ended> {
-  const { promise, resolve } = Promise.withResolvers<Ended>();
-  const child = execFile(
-    process.execPath,
-    args,
-    { cwd: root, env: { ...nowhere, ...env } },
-    (error, stdout, stderr) => {
-      const status = error === null ? 0 : typeof error.code === "number" ? error.code : null;
-      resolve({ status, stdout, stderr });
-    },
-  );
-  child.stderr?.on("data", (text: string) => {
-    if (fatal !== undefined && text.includes(fatal)) child.kill("SIGKILL");
-  });
-  return promise;
-}
-
 export const runFile = (file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> =>
-  ended([file, ...args], env);
+  startProcess(process.execPath, [file, ...args], { ...nowhere, ...env }).ended;
 
 /** The factor by which the clock of a command runs faster. With this factor, a wait of 16 minutes takes six seconds. */
 export const FAST_SCALE = 160;
 
-/** Runs the admin command on the simulated account. Its clock runs fast since the time `since`, which all commands of a test share. */
-export function runOnAccount(
-  account: AccountEndpoint,
-  file: string,
-  args: readonly string[],
-  since?: number,
-  fatal?: string,
-) {
+/** Starts the admin command on the simulated account. Its clock runs fast since the time `since`, which all commands of a test share. */
+export function startOnAccount(account: AccountEndpoint, file: string, args: readonly string[], since?: number) {
   const clock = since !== undefined && { FAST_CLOCK_SINCE: String(since), FAST_CLOCK_SCALE: String(FAST_SCALE) };
   const preload = since === undefined ? [] : ["--import", join(root, "test/harness/fast-clock.ts")];
   const command = [...preload, `infra/cli/${file}.ts`, ...args, "--stack", STACK];
-  return ended(command, { ...account.environment, ...clock }, fatal);
+  return startProcess(process.execPath, command, { ...nowhere, ...account.environment, ...clock });
 }
 
 export function runAt(url: string, file: string, ...args: readonly string[]): Promise<Ended> {

@@ -20,7 +20,7 @@ import { outputsOf } from "../../harness/local-outputs.ts";
 import { startReceiver } from "../../harness/receiver.ts";
 import { dataOf } from "../../harness/shapes.ts";
 import { start } from "../local/start-process.ts";
-import { type Ended, FAST_SCALE, runOnAccount } from "./command-process.ts";
+import { FAST_SCALE, startOnAccount } from "./command-process.ts";
 
 /** The first Retry-After of the receiver, for which the message of the failed delivery waits in SQS. SQS allows at most 900 seconds. */
 const RETRY_AFTER_SECONDS = 600;
@@ -37,11 +37,11 @@ await createTable(outputs.DynamoDbEndpoint, OLD_TABLE);
 const account = await startAccountEndpoint({ ...outputs, OwnTableName: OLD_TABLE });
 afterAll(() => account.stop());
 
-const run = (file: string, args: readonly string[]): Promise<Ended> => runOnAccount(account, file, args, since);
+const run = (file: string, args: readonly string[]) => startOnAccount(account, file, args, since).ended;
 
 async function succeed(file: string, ...args: readonly string[]): Promise<string> {
-  const { status, stdout, stderr } = await run(file, args);
-  expect(status, stderr).toBe(0);
+  const { code, stdout, stderr } = await run(file, args);
+  expect(code, stderr).toBe(0);
   return stdout;
 }
 
@@ -140,7 +140,7 @@ test("a deleted company leaves nothing in table, bucket, queues and user pool", 
   expect(full.files).toHaveLength(1);
   expect(full.messages.length).toBeGreaterThan(0);
   expect(await run("company", deletion.slice(1))).toMatchObject({
-    status: 1,
+    code: 1,
     stderr: expect.stringContaining("is active"),
   });
 
@@ -158,14 +158,11 @@ test("a deleted company leaves nothing in table, bucket, queues and user pool", 
   expect((await traces(gone)).oldRows).toHaveLength(full.rows.length);
   // The deliverer cancels the waiting delivery when its message becomes visible. On a busy machine, this takes longer than the wait of the
   // deletion, so the test kills the deletion during its wait and repeats it later.
-  const killed = await runOnAccount(
-    account,
-    "company",
-    deletion.slice(1),
-    since,
-    "until the last deliveries have ended",
-  );
-  expect(killed).toMatchObject({ status: null });
+  const { child, ended } = startOnAccount(account, "company", deletion.slice(1), since);
+  child.stderr?.on("data", (text: Buffer) => {
+    if (text.includes("until the last deliveries have ended")) child.kill("SIGKILL");
+  });
+  expect(await ended).toMatchObject({ code: null });
   await vi.waitUntil(async () => (await traces(gone)).messages.length === 0, patient);
   await succeed(...deletion);
   const left = await traces(gone);
@@ -208,17 +205,17 @@ test("each other admin command finds the deployment through AWS_ENDPOINT_URL, al
   expect(await succeed("company", "suspend", ...N)).toBe(text);
   const early = await run("company", ["delete", ...N, "--confirm", "tested"]);
   expect(early).toMatchObject({
-    status: 1,
+    code: 1,
     stderr: expect.stringMatching(/\n.* may run until 20\S+Z: try again then\n$/),
   });
   expect(await succeed("company", "resume", ...N)).toBe(
     `company ${id} is active: the API accepts requests of its 2 users\n`,
   );
-  const { status, stdout } = await run("company", ["check", ...N]);
-  expect([status, JSON.parse(stdout)]).toMatchObject([1, { erasedAt: null, rowsLeft: { company: 1, user: 2 } }]);
+  const { code, stdout } = await run("company", ["check", ...N]);
+  expect([code, JSON.parse(stdout)]).toMatchObject([1, { erasedAt: null, rowsLeft: { company: 1, user: 2 } }]);
   const unknown = await run("company", ["check", "--company", "9999999"]);
   expect(unknown).toMatchObject({
-    status: 1,
+    code: 1,
     stdout: "",
     stderr: expect.stringContaining("no erasure of it is recorded"),
   });

@@ -3,8 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { startCsvWith } from "../../harness/csv-command.ts";
-import { BEGIN, csvExportStage, DOWNLOAD, STATE } from "./csv-stage.ts";
+import { BEGIN, csvExportStage, DOWNLOAD, STATE, startCsv } from "./csv-stage.ts";
 
 const { as, proxy, folder, whole, newFile, args, run, start, siblings } = await csvExportStage();
 
@@ -97,7 +96,7 @@ test("a local error ends the command at once, without another export", async () 
   });
   expect(begun()).toBe(before);
   // `ulimit -f 1` limits each file to one kilobyte, as if the disk were full.
-  const full = startCsvWith("ulimit -f 1", "export", ...args(file, "--bbox=-106,38,-104,41"));
+  const full = startCsv(["export", ...args(file, "--bbox=-106,38,-104,41")], "ulimit -f 1");
   expect(await full.ended).toMatchObject({ code: 1, stderr: expect.stringContaining("file too large") });
   expect(begun()).toBe(before + 1);
   expect(existsSync(file)).toBe(false);

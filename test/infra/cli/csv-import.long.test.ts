@@ -3,10 +3,10 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { at, send, tokenOf } from "../../harness/client.ts";
-import { csv, pressCtrlC, startNpmCsv } from "../../harness/csv-command.ts";
+import { at } from "../../harness/client.ts";
+import { pressCtrlC } from "../../harness/process.ts";
 import { dataOf, uniqueName } from "../../harness/shapes.ts";
-import { csvImportStage, IMPORTS, ROWS } from "./csv-stage.ts";
+import { csv, csvImportStage, IMPORTS, ROWS, startNpmCsv } from "./csv-stage.ts";
 
 const { as, proxy, folder, newFile, args, run, start, present } = await csvImportStage();
 
@@ -217,8 +217,7 @@ test("wrong options are explained in sentences, and --help prints the options an
   const help = await csv("--help");
   expect(help).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("sourceId") });
   const [, columns = ""] = /The columns of a file, in any order: (.+)\.\n/.exec(help.stdout) ?? [];
-  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
-  const template = await send("GET", "/api/prospects/import/template.csv", { headers });
+  const template = await as.owner("GET", "/api/prospects/import/template.csv");
   expect(columns.replaceAll(", ", ",")).toBe(template.text.trimEnd());
 });
 

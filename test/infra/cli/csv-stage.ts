@@ -4,11 +4,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { baseUrl } from "../../harness/client.ts";
-import { csv, startCsv } from "../../harness/csv-command.ts";
 import { startFaultyProxy } from "../../harness/faulty-proxy.ts";
+import { type Ended, type Running, startProcess } from "../../harness/process.ts";
 import { dataOf, uniqueName } from "../../harness/shapes.ts";
 import { newTeam } from "../../harness/team.ts";
 import { uploadFile } from "../../jobs/files-over-http.ts";
+
+const environment = { ...process.env, TOKEN: undefined };
+
+/** Starts the command after the shell command `first`, for example a `ulimit` that limits its resources. */
+export const startCsv = (args: readonly string[], first = ":"): Running =>
+  startProcess("sh", ["-c", `${first}; exec "$0" "$@"`, process.execPath, "infra/cli/csv.ts", ...args], environment);
+
+/** Starts the CSV command by npm, in a process group of its own, as a terminal does. */
+export const startNpmCsv = (...args: readonly string[]): Running =>
+  startProcess("npm", ["run", "--silent", "csv", "--", ...args], environment, true);
+
+export const csv = (...args: readonly string[]): Promise<Ended> => startCsv(args).ended;
 
 /** The returned functions `run` and `start` run the command `name` as the user `user` of a new company. */
 async function csvStage(name: "export" | "import", user: "owner" | "importer") {
@@ -20,7 +32,7 @@ async function csvStage(name: "export" | "import", user: "owner" | "importer") {
   const access = ["--base", proxy.url, "--as", as[user].email];
   const args = (file: string, ...more: readonly string[]) => [file, ...access, ...more];
   const run = (file: string, ...more: readonly string[]) => csv(name, ...args(file, ...more));
-  const start = (file: string, ...more: readonly string[]) => startCsv(name, ...args(file, ...more));
+  const start = (file: string, ...more: readonly string[]) => startCsv([name, ...args(file, ...more)]);
 
   return { as, proxy, folder, args, run, start };
 }

@@ -51,7 +51,7 @@ test("failed stream records become events, whether a message holds the record or
   await send(outputs.ParkedRecordsUrl, { v: 1, reason: "Error", record: lambdaRecord(record) });
   await send(outputs.ParkedRecordsUrl, { neither: "record", nor: "positions" });
   const one = await deadLetters("redrive", "parked-records");
-  expect(one, one.stderr).toMatchObject({ status: 1 });
+  expect(one, one.stderr).toMatchObject({ code: 1 });
   // The repeated work also writes log lines, which must not appear on stdout.
   expect(one.stdout).toMatch(/^parked-records on \S+: 1 done again, 1 failed\n$/);
   await first.receiver.until(1);
@@ -59,7 +59,7 @@ test("failed stream records become events, whether a message holds the record or
   const between = { ...position, batchSize: 1 };
   await send(outputs.ParkedRecordsUrl, { version: "1.0", DDBStreamBatchInfo: between });
   const two = await deadLetters("redrive", "parked-records");
-  expect(two, two.stderr).toMatchObject({ status: 0 });
+  expect(two, two.stderr).toMatchObject({ code: 0 });
   await second.receiver.until(1);
   for (const { receiver } of [first, second]) {
     expect(receiver.receipts.map(({ event }) => event)).toMatchObject([
@@ -74,7 +74,7 @@ test("the command ends if a message names a position that the stream has not rea
   const between = { ...position, endSequenceNumber: `${position.endSequenceNumber}0000`, batchSize: 1 };
   await send(outputs.ParkedRecordsUrl, { version: "1.0", DDBStreamBatchInfo: between });
   const ended = await deadLetters("redrive", "parked-records");
-  expect(ended.status).toBe(1);
+  expect(ended.code).toBe(1);
   expect(ended.stderr).toContain(`has no record at the position ${between.endSequenceNumber}`);
 });
 
@@ -96,8 +96,8 @@ test("a delivery whose message failed is sent exactly once", async () => {
   await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));
   const before = await deadLetters("list");
   expect(before.stdout).toMatch(/^deliveries +2$/m);
-  const { status, stdout, stderr } = await deadLetters("redrive", "deliveries");
-  expect({ status, stderr }).toEqual({ status: 0, stderr: `target: local service at ${baseUrl()}\n` });
+  const { code, stdout, stderr } = await deadLetters("redrive", "deliveries");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: `target: local service at ${baseUrl()}\n` });
   expect(stdout).toMatch(/2 done again, 0 failed/);
   await receiver.until(1);
   const state = async () => dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", path)).items[0]?.status;
@@ -107,7 +107,7 @@ test("a delivery whose message failed is sent exactly once", async () => {
 });
 
 test("an unknown queue gets the usage with all queues", async () => {
-  const { status, stderr } = await deadLetters("redrive", "everything");
-  expect(status).toBe(2);
+  const { code, stderr } = await deadLetters("redrive", "everything");
+  expect(code).toBe(2);
   expect(stderr).toMatch(/deliveries, imports, exports, bulk-jobs, parked-records, unflushed-indexes/);
 });

@@ -27,8 +27,8 @@ const FAILED = 1;
 async function checkScript(name: string, args: readonly string[]): Promise<void> {
   const [node, file = "", ...given] = (scripts()[name] ?? "").split(" ");
   if (node !== "node") throw new Error(`no script is named ${name}`);
-  const { status, stderr } = await runFile(file, [...given, ...args]);
-  if (status !== FAILED || stderr.includes("usage:")) throw new Error(`${status}: ${stderr}`);
+  const { code, stderr } = await runFile(file, [...given, ...args]);
+  if (code !== FAILED || stderr.includes("usage:")) throw new Error(`${code}: ${stderr}`);
 }
 
 const subcommands = ["bootstrap", "deploy", "destroy", "drift", "rollback"] as const;

@@ -130,11 +130,11 @@ test("a restore loses only what is newer than the restore point, and sends no we
   const to = new Date(at).toISOString().replace(".000", "");
   const first = await runAt(before.url, "restore.ts", "table", "--to", to, "--as", "Restored");
   expect(first.stderr).toContain("restores");
-  expect(first.status, first.stderr).toBe(0);
+  expect(first.code, first.stderr).toBe(0);
   expect(Restored.parse(JSON.parse(first.stdout)).deliveries.ended, "sent after the point").toBeGreaterThan(0);
   const checked = await runAt(before.url, "restore.ts", "verify", "--table", "Restored");
   expect(checked.stdout).toMatch(/^company \d+: no faults$/m);
-  expect(checked.status, checked.stdout).toBe(0);
+  expect(checked.code, checked.stdout).toBe(0);
   await later.stop();
   const written = [...earlier.written, ...later.written];
   await good.until(written.length);
@@ -162,9 +162,9 @@ test("a restore loses only what is newer than the restore point, and sends no we
   expect(new Set(idsAt(good)).size).toBe(good.requests.length);
   expect(new Set(broken.accepted).size).toBe(broken.accepted.length);
   const again = await runAt(after.url, "restore.ts", "verify", "--table", "Restored");
-  expect(again.status, again.stdout).toBe(0);
+  expect(again.code, again.stdout).toBe(0);
   const ready = await runAt(after.url, "restore.ts", "prepare", "--table", TableName);
-  expect(ready.status, ready.stderr).toBe(0);
+  expect(ready.code, ready.stderr).toBe(0);
   await after.stop();
 
   const back = await startService(env);

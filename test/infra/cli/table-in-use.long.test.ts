@@ -34,8 +34,8 @@ test.concurrent.each([
     2,
     "--stage and --stack cannot be combined: --stage test means --stack Canvassing-test\n",
   ],
-])("%s with %j", async (command, env, status, stderr) => {
-  expect(await run(command, env)).toMatchObject({ status, stdout: "", stderr });
+])("%s with %j", async (command, env, code, stderr) => {
+  expect(await run(command, env)).toMatchObject({ code, stdout: "", stderr });
 });
 
 /** Runs a command next to a local service that answers every request so. Returns the output of the command. */

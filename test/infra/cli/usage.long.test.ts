@@ -1,5 +1,4 @@
 /** Tests how commands read their arguments, and their exit codes: 0, 1, 2 for wrong usage, and for `npm run csv` 3 for work to resume. */
-import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -34,8 +33,8 @@ const failing: Readonly<Record<string, readonly string[]>> = {
 };
 
 async function expectHelp(name: string, file: string): Promise<void> {
-  const { status, stdout, stderr } = await runFile(file, ["--help"]);
-  expect([status, stderr]).toEqual([0, ""]);
+  const { code, stdout, stderr } = await runFile(file, ["--help"]);
+  expect([code, stderr]).toEqual([0, ""]);
   expect(stdout).toMatch(new RegExp(`^usage: npm run (?:--silent )?${name}(?:\\s|$)`));
   // After each form of the command, an indented line says what the command does. It begins with a verb or with the name of a subcommand.
   expect(stdout).not.toMatch(/^(?:usage: )?npm run .*\n(?! {4}[a-z])/m);
@@ -46,8 +45,8 @@ async function expectHelp(name: string, file: string): Promise<void> {
 }
 
 async function expectRefusedOption(name: string, file: string): Promise<void> {
-  const { status, stdout, stderr } = await runFile(file, [...(begins[name] ?? []), "--no-such-option"]);
-  expect([status, stdout, stderr.trim().split("\n").length]).toEqual([2, "", 1]);
+  const { code, stdout, stderr } = await runFile(file, [...(begins[name] ?? []), "--no-such-option"]);
+  expect([code, stdout, stderr.trim().split("\n").length]).toEqual([2, "", 1]);
   expect(stderr).toContain("'--no-such-option'");
   expect(stderr).toContain(`npm run ${/^(token|key)$/.test(name) ? "--silent " : ""}${name} -- --help`);
 }
@@ -56,8 +55,8 @@ async function expectRefusedOption(name: string, file: string): Promise<void> {
 async function expectNamedTarget(name: string, file: string): Promise<void> {
   const hasStage = !/^(?:token|smoke|csv)$/.test(name);
   const args = [...present(failing[name]), ...(hasStage ? ["--stage", "test"] : [])];
-  const { status, stdout, stderr } = await runFile(file, args, { AWS_REGION: "eu-west-1" });
-  expect([status, stdout]).toEqual([name === "csv" ? 3 : 1, ""]);
+  const { code, stdout, stderr } = await runFile(file, args, { AWS_REGION: "eu-west-1" });
+  expect([code, stdout]).toEqual([name === "csv" ? 3 : 1, ""]);
   expect(stderr).toMatch(
     hasStage ? /^target: stack Canvassing-test in eu-west-1\n/ : /^target: (?:local service|service) at /,
   );
@@ -152,8 +151,8 @@ test.concurrent.each([
   ["company", ["crate", "--name", "A"], "crate: unknown command"],
   ["restore", ["delete", "--table", "Restored", "--as", "Other"], "--as: this command has no such option"],
 ])("npm run %s with %j names the reason in one line, with exit code 2", async (name, args, reason) => {
-  const { status, stdout, stderr } = await runFile(present(files.get(name)), args);
-  expect([status, stdout, stderr.split("\n")[0]?.replace(/: see npm run .* -- --help$/, "")]).toEqual([2, "", reason]);
+  const { code, stdout, stderr } = await runFile(present(files.get(name)), args);
+  expect([code, stdout, stderr.split("\n")[0]?.replace(/: see npm run .* -- --help$/, "")]).toEqual([2, "", reason]);
 });
 
 const usage = "npm run sample -- [--count N]";
@@ -253,17 +252,10 @@ describe.each(generatorFiles())("npm run %s", (name, file) => {
   });
 });
 
-test("npm start explains itself, and refuses a wrong option in one line", () => {
-  const run = (option: string) =>
-    spawnSync(process.execPath, ["infra/local/start.ts", option], { cwd: root, encoding: "utf8" });
-  expect(run("--help")).toMatchObject({
-    status: 0,
-    stdout: expect.stringMatching(/^usage: npm start -- /),
-    stderr: "",
-  });
-  expect(run("--seeds")).toMatchObject({
-    status: 2,
-    stdout: "",
-    stderr: "Unknown option '--seeds': see npm start -- --help\n",
-  });
+test("npm start explains itself, and refuses a wrong option in one line", async () => {
+  const run = (option: string) => runFile("infra/local/start.ts", [option]);
+  const stdout = expect.stringMatching(/^usage: npm start -- /);
+  expect(await run("--help")).toEqual({ code: 0, stdout, stderr: "" });
+  const stderr = "Unknown option '--seeds': see npm start -- --help\n";
+  expect(await run("--seeds")).toEqual({ code: 2, stdout: "", stderr });
 });

@@ -9,8 +9,9 @@ import { setTimeout as wait } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import { apiClient } from "../../../docs/client/client.ts";
 import { localToken } from "../../../infra/local/local-token.ts";
-import { pressCtrlC } from "../../harness/csv-command.ts";
-import { directory, run, type Started, start, startByNpm } from "./start-process.ts";
+import { pressCtrlC } from "../../harness/process.ts";
+import { runFile } from "../cli/command-process.ts";
+import { directory, type Started, start, startByNpm } from "./start-process.ts";
 
 async function ownerOf(baseUrl: string) {
   const token = await localToken(baseUrl, "owner@acme.test");
@@ -96,7 +97,9 @@ test("CORS allows a configured origin, the commands find the service by HOST and
   expect(allowed.ok).toBe(true);
   expect(allowed.headers.get("access-control-allow-methods")).toContain("PATCH");
   const { port } = new URL(url);
-  const found = run("infra/cli/token.ts", ["rep@acme.test"], { HOST: "0.0.0.0", PORT: port });
+  const run = (file: string, args: readonly string[], more: Record<string, string> = {}) =>
+    runFile(`infra/cli/${file}.ts`, args, { ...process.env, HOST: "0.0.0.0", PORT: port, ...more });
+  const found = await run("token", ["rep@acme.test"]);
   expect(found.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
   expect(found.stderr).toBe(`target: local service at ${url}\n`);
   for (const [from, header] of [
@@ -113,17 +116,15 @@ test("CORS allows a configured origin, the commands find the service by HOST and
   }
 
   const company = ["create", "--name", "New", "--owner", "owner@new.test"];
-  expect(run("infra/cli/company.ts", company, { HOST: "0.0.0.0", PORT: port }).stdout).toContain(` on ${url}\n`);
+  expect((await run("company", company)).stdout).toContain(` on ${url}\n`);
 
-  const admin = run("infra/cli/token.ts", ["admin@acme.test"], { HOST: "0.0.0.0", PORT: port }).stdout;
-  const smoke = (args: readonly string[], more: Record<string, string>) =>
-    run("infra/cli/smoke.ts", ["--changes", "2", ...args], { HOST: "0.0.0.0", PORT: port, ...more }).stdout;
-  expect(smoke([], {})).toMatch(
+  const admin = await run("token", ["admin@acme.test"]);
+  const smoke = ["--changes", "2"];
+  expect((await run("smoke", smoke)).stdout).toMatch(
     /\npassed: prospects, map, 3 signed webhooks, separation of companies \(8 steps at .+\)\n$/,
   );
-  expect(smoke(["--base", url], { SMOKE_TOKEN: admin.trim() })).toMatch(
-    /\npassed: prospects, map, 3 signed webhooks \(8 steps at .+\)\n$/,
-  );
+  const remote = await run("smoke", [...smoke, "--base", url], { SMOKE_TOKEN: admin.stdout.trim() });
+  expect(remote.stdout).toMatch(/\npassed: prospects, map, 3 signed webhooks \(8 steps at .+\)\n$/);
 
   const [line = ""] = execFileSync("ps", ["--ppid", String(child.pid), "-o", "pid,args"])
     .toString()

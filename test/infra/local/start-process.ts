@@ -1,5 +1,5 @@
-/** Starts the process of `npm start`, and runs other commands of the project. */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+/** Starts the process of `npm start`. */
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -49,6 +49,3 @@ function watched(child: ChildProcess): Started {
   ready.catch(() => undefined);
   return { child, output: () => output, complaints: () => complaints, ready, code };
 }
-
-export const run = (file: string, args: readonly string[], env: Record<string, string>) =>
-  spawnSync(process.execPath, [file, ...args], { cwd: root, encoding: "utf8", env: { ...process.env, ...env } });
