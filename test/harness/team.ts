@@ -6,7 +6,7 @@ import type { NewUser } from "../../docs/client/api.ts";
 import { baseUrl, type Client, clientOf } from "./client.ts";
 import { tableAt } from "./faulty-dynamodb.ts";
 import { outputsOf } from "./local-outputs.ts";
-import { dataOf, uniqueName } from "./shapes.ts";
+import { dataOf, present, uniqueName } from "./shapes.ts";
 
 export type Team = Awaited<ReturnType<typeof newTeam>>;
 
@@ -39,6 +39,10 @@ export async function newTeam() {
   ]);
   return { owner, admin, rep: ravi, rep2: rita, viewer, importer, otherOwner, otherRep };
 }
+
+/** Returns the id of the status with this text. Each company has statuses from its beginning. */
+export const statusIdOf = async (client: Client, value: string): Promise<number> =>
+  present(dataOf(await client.GET("/api/statuses")).find((status) => status.value === value)).id;
 
 async function invite(owner: Client, name: string, user: Omit<NewUser, "email">): Promise<Client> {
   const email = owner.email.replace(/^owner@/, `${name}@`);
