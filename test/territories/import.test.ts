@@ -1,4 +1,4 @@
-/** Tests imports of territories in GeoJSON: features and their faults, duplicates, limits, and requests that are killed at any call. */
+/** Tests territories in GeoJSON: their rings, and imports with faults, duplicates and limits, or that are killed at any call. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -6,7 +6,8 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { once } from "#shared/http/idempotency.ts";
 import * as limits from "#shared/limits.ts";
-import { featureOf } from "#shared/territories/geojson.ts";
+import type { Polygon } from "#shared/reference/polygon.ts";
+import { exteriorRing, featureOf } from "#shared/territories/geojson.ts";
 import {
   IMPORT_GROUP,
   importTerritories,
@@ -21,6 +22,7 @@ import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { keyedPost } from "../harness/proxy-event.ts";
 import { rectangle, ringOf } from "../harness/rings.ts";
 import { present } from "../harness/shapes.ts";
+import { sized } from "../harness/tier.ts";
 import { createTerritory, deleteTerritory, updateTerritory } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 
@@ -112,7 +114,7 @@ test("the ids of a MultiPolygon have the order of its polygons, also for a dupli
   expect(results.at(-1)).toMatchObject({ outcome: "skipped", ids: [made?.id] });
 });
 
-test("each polygon of a MultiPolygon becomes a territory, and one that is cut at the 180th meridian becomes one", async () => {
+test("each polygon of a MultiPolygon becomes a territory, and one that is cut at the 180th meridian becomes one; the own list creates nothing", async () => {
   const { caller } = await newCompany(direct());
   const square = (west: number) => [...rectangle(west, 0, west + 10, 10), [west, 0]];
   const islands = Array.from({ length: 40 }, (_, i) => [ring(i)]);
@@ -136,6 +138,8 @@ test("each polygon of a MultiPolygon becomes a territory, and one that is cut at
   expect(await importTerritories(direct(), caller, file)).toMatchObject({ created: 0, skipped: 4, failed: 0 });
   const own = await importTerritories(direct(), caller, collection(...all.map(featureOf)));
   expect(own).toMatchObject({ created: 0, skipped: 43, failed: 0 });
+  expect(own.results.map(({ id }) => id)).toEqual(all.map(({ id }) => id));
+  expect(await listed(caller.companyId)).toEqual(all);
 });
 
 test("a message names what was found instead", async () => {
@@ -184,17 +188,6 @@ test("territories with the same name and ring have the same sign, wherever the r
     { numRuns: 200 },
   );
   expect(signOf({ name: "T", polygon: ring(0).toReversed() })).toBe(signOf({ name: "T", polygon: ring(0) }));
-});
-
-test("the own list in GeoJSON can be sent again and creates nothing", async () => {
-  const { caller } = await newCompany(direct());
-  const features = Array.from({ length: 60 }, (_, i) => feature(`T ${i}`, [ring(i).toReversed()]));
-  expect(await importTerritories(direct(), caller, collection(...features))).toMatchObject({ created: 60 });
-  const before = await listed(caller.companyId);
-  const again = await importTerritories(direct(), caller, collection(...before.map(featureOf)));
-  expect(again).toMatchObject({ created: 0, skipped: 60, failed: 0 });
-  expect(again.results.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
-  expect(await listed(caller.companyId)).toEqual(before);
 });
 
 test("an import creates as many territories as the company has room for, also beside another import", async () => {
@@ -277,4 +270,71 @@ test("two executions of one request at the same time create each territory once,
   now.ms += limits.idempotencyKeptMs;
   expect(await importTerritories(own, caller, file)).toMatchObject({ created: 100 });
   expect(await listed(caller.companyId)).toHaveLength(100);
+});
+
+/** Units in a degree. The coordinates of this test have seven decimals and are integers in these units, so areas are exact. */
+const SCALE = 1e7;
+const coordinate = (limit: number) =>
+  fc.integer({ min: -limit * SCALE, max: limit * SCALE }).map((value) => value / SCALE);
+const anyRing = fc.array(fc.tuple(coordinate(180), coordinate(90)), { minLength: 3, maxLength: 8 });
+/** Small rings around one point, about as large as a neighbourhood of a town. */
+const town = fc
+  .tuple(
+    fc.tuple(coordinate(179), coordinate(89)),
+    fc.array(fc.tuple(coordinate(0.01), coordinate(0.01)), { minLength: 3, maxLength: 8 }),
+  )
+  .map(([[lng, lat], offsets]) =>
+    offsets.map(([x, y]): [number, number] => [
+      Math.round((lng + x) * SCALE) / SCALE,
+      Math.round((lat + y) * SCALE) / SCALE,
+    ]),
+  );
+
+/** Returns twice the area, in square units of the last decimal. It is positive if the ring is counter-clockwise. */
+function exactArea(polygon: Polygon): bigint {
+  const points = polygon.map((point) => point.map((value) => BigInt(Math.round(value * SCALE))));
+  return points.reduce((sum, [x = 0n, y = 0n], i) => {
+    const [nextX = 0n, nextY = 0n] = points[(i + 1) % points.length] ?? [];
+    return sum + x * nextY - nextX * y;
+  }, 0n);
+}
+
+const edges = (polygon: Polygon): string[] =>
+  polygon
+    .map((point, i) => [point, polygon[(i + 1) % polygon.length] ?? point])
+    .filter(([a, b]) => JSON.stringify(a) !== JSON.stringify(b))
+    .map((edge) =>
+      edge
+        .map((point) => JSON.stringify(point))
+        .toSorted()
+        .join(),
+    )
+    .toSorted();
+
+test("each polygon becomes a closed, counter-clockwise ring with the same edges", { tags: "sized" }, () => {
+  fc.assert(
+    fc.property(fc.oneof(anyRing, town), fc.boolean(), (open, isClosed) => {
+      const polygon = isClosed ? [...open, open[0] ?? [0, 0]] : open;
+      const before = JSON.stringify(polygon);
+      const made = exteriorRing(polygon);
+      expect(JSON.stringify(polygon)).toBe(before);
+      expect(made.length).toBeGreaterThanOrEqual(4);
+      expect(made.at(-1)).toEqual(made.at(0));
+      expect(exactArea(made) >= 0n).toBe(true);
+      expect(edges(made)).toEqual(edges(polygon));
+    }),
+    { numRuns: sized({ short: 300, wide: 3_000 }) },
+  );
+});
+
+test.each([
+  ["a closed polygon of three points", "0 0, 1 1, 0 0", "0 0, 1 1, 0 0, 0 0"],
+  ["one point three times", "5 5, 5 5, 5 5", "5 5, 5 5, 5 5, 5 5"],
+  [
+    "an area from one end of the map to the other",
+    "-180 -90, -180 90, 180 90, 180 -90",
+    "-180 -90, 180 -90, 180 90, -180 90, -180 -90",
+  ],
+])("%s becomes a valid ring", (_, polygon, expected) => {
+  expect(exteriorRing(ringOf(polygon))).toEqual(ringOf(expected));
 });
