@@ -32,7 +32,7 @@ const rare: readonly RareGrants[] = [
       ...["prospects/list", "prospects/search", "prospects/tags", "prospects/update"],
     ],
     grants: { agendas: ["GetItem"], prospects: ["BatchGetItem", "Query"] },
-    reason: "The appointments in the row are in the past, or are being moved: test/prospects/upcoming.test.ts.",
+    reason: "The appointments in the row are in the past, or are being moved: test/prospects/calendar.test.ts.",
   },
   {
     files: ["prospects/create"],
@@ -42,7 +42,7 @@ const rare: readonly RareGrants[] = [
   {
     files: ["appointments/create"],
     grants: { prospects: ["BatchGetItem"] },
-    reason: "The appointments in the row are in the past: test/prospects/upcoming.test.ts.",
+    reason: "The appointments in the row are in the past: test/prospects/calendar.test.ts.",
   },
   {
     files: ["addresses/update"],
@@ -151,7 +151,7 @@ const rare: readonly RareGrants[] = [
     files: ["prospects/bulk", "territories/runs"],
     grants: { imports: ["GetItem"], prospects: ["Query"] },
     reason:
-      "A sample of a dry run was imported or has many appointments, as in a list: test/prospects/upcoming.test.ts.",
+      "A sample of a dry run was imported or has many appointments, as in a list: test/prospects/calendar.test.ts.",
   },
   {
     files: ["authorize"],

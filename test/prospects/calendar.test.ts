@@ -1,57 +1,55 @@
-/** Tests that the calendar has exactly the appointments that a user sees, and that a rep pays no read units for those of others. */
+/** Tests that calendars have exactly the appointments that a user sees, at their cost, and that lists show the next one of a prospect. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { CalendarQuery, listAppointments } from "#shared/prospects/calendar.ts";
+import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
+import { storedProspect } from "#shared/prospects/stored.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { sized } from "../harness/tier.ts";
 import * as verbs from "../harness/verbs.ts";
-import { addRep, type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
+import { addRep, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
 
 const START = Date.parse("2030-01-30T00:00:00.000Z");
-const newFunction = (): ApiContext => warmFunction(db, { now: () => START });
-/**
- * Returns the time `n` hours after START. START is two days before the end of a month, so that `range` covers two months: the calendar has
- * a separate partition for each month.
- */
+const newFunction = (clock = { now: () => START }): ApiContext => warmFunction(db, clock);
+/** Returns the time `n` hours after START, two days before the end of a month: the calendar has a partition for each month. */
 const hour = (n: number): string => new Date(START + n * 3_600_000).toISOString();
 const range = CalendarQuery.parse({ from: hour(0), to: hour(240) });
 
 const calendar = async (context: ApiContext, caller: Caller): Promise<Appointment[]> =>
   Array.fromAsync(await listAppointments(context, caller, range));
 
-async function withReps(context: ApiContext): Promise<{ company: Company; reps: [Caller, Caller] }> {
-  const company = await newCompany(context);
-  const { companyId } = company.caller;
+async function withReps() {
+  const context = newFunction();
+  const { caller, repId } = await newCompany(context);
+  const { companyId } = caller;
   const id = await addRep(context, companyId, { email: `2-of-${companyId}@x.test`, firstName: "A", lastName: "B" });
-  const rep = (userId: number): Caller => ({ companyId, userId, role: "sales", permissions: [] });
-  return { company, reps: [rep(company.repId), rep(id)] };
+  const asRep = (userId: number): Caller => ({ companyId, userId, role: "sales", permissions: [] });
+  return { context, caller, rep: asRep(repId), otherRep: asRep(id) };
 }
 
 test("neither other reps' appointments nor past ones cost a rep anything", async () => {
-  const context = newFunction();
-  const { company, reps } = await withReps(context);
-  const { caller } = company;
-  const [mine, theirs] = reps;
+  const { context, caller, rep, otherRep } = await withReps();
   const add = async (assignee: Caller, n: number): Promise<void> => {
     const { id } = await verbs.createProspect(context, caller, { assignedToUserId: assignee.userId });
     await verbs.createAppointment(context, caller, id, { title: "t", startAt: hour(n), notes: "x".repeat(2_000) });
   };
-  for (let n = 0; n < 4; n++) await add(mine, n);
-  const read = async () => (await metered(() => calendar(context, mine))).usage.readUnits;
+  for (let n = 0; n < 4; n++) await add(rep, n);
+  const read = async () => (await metered(() => calendar(context, rep))).usage.readUnits;
   const before = await read();
-  for (let n = 0; n < 20; n++) await add(theirs, n);
-  // The calendar of `mine` must read neither these past appointments nor those of the other rep. DynamoDB rounds the cost of a read up to
+  for (let n = 0; n < 20; n++) await add(otherRep, n);
+  // The calendar of `rep` must read neither these past appointments nor those of the other rep. DynamoDB rounds the cost of a read up to
   // whole units, so a few appointments could be read without a visible cost. These 59 would cost several units.
-  for (let n = 1; n < 60; n++) await add(mine, -n);
+  for (let n = 1; n < 60; n++) await add(rep, -n);
   expect(await read()).toBe(before);
-  expect(await calendar(context, mine)).toHaveLength(4);
+  expect(await calendar(context, rep)).toHaveLength(4);
   expect(await calendar(context, caller)).toHaveLength(24);
 });
 
@@ -85,10 +83,9 @@ const expected = ({ prospects, appointments }: Model, { role, userId }: Caller):
 test("the calendar has exactly the appointments of the user's prospects after any writes", {
   tags: "sized",
 }, async () => {
-  const context = newFunction();
-  const { company, reps } = await withReps(context);
-  const { caller } = company;
-  const owners = [reps[0].userId, reps[1].userId, null];
+  const { context, caller, rep, otherRep } = await withReps();
+  const reps = [rep, otherRep];
+  const owners = [rep.userId, otherRep.userId, null];
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 20 }), async (steps) => {
       const model: Model = { prospects: new Map(), appointments: new Map() };
@@ -140,14 +137,14 @@ async function take(
 }
 
 test("each appointment that is created during a reassignment is found by exactly one rep", async () => {
-  const context = newFunction();
-  const { company, reps } = await withReps(context);
-  const { id } = await verbs.createProspect(context, company.caller, { assignedToUserId: reps[0].userId });
+  const { context, caller, rep, otherRep } = await withReps();
+  const reps = [rep, otherRep];
+  const { id } = await verbs.createProspect(context, caller, { assignedToUserId: rep.userId });
   await Promise.all(
     Array.from({ length: 8 }, async (_, i) => {
       const own = newFunction();
-      await verbs.createAppointment(own, company.caller, id, { title: "t", startAt: hour(i % 2 === 0 ? i : 100 - i) });
-      await verbs.updateProspect(own, company.caller, id, { assignedToUserId: reps[i % 2]?.userId ?? null });
+      await verbs.createAppointment(own, caller, id, { title: "t", startAt: hour(i % 2 === 0 ? i : 100 - i) });
+      await verbs.updateProspect(own, caller, id, { assignedToUserId: reps[i % 2]?.userId ?? null });
     }),
   );
   const found = await Promise.all(reps.map((rep) => calendar(newFunction(), rep)));
@@ -159,28 +156,137 @@ test("each appointment that is created during a reassignment is found by exactly
 });
 
 test("an appointment that is moved out of the range after the calendar found it, but before its row is read, is omitted", async () => {
-  const context = newFunction();
-  const { company, reps } = await withReps(context);
-  const [rep] = reps;
-  const { id: prospectId } = await verbs.createProspect(context, company.caller, { assignedToUserId: rep.userId });
-  const stays = await verbs.createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(2) });
-  const moves = await verbs.createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(1) });
+  const { context, caller, rep } = await withReps();
+  const { id: prospectId } = await verbs.createProspect(context, caller, { assignedToUserId: rep.userId });
+  const stays = await verbs.createAppointment(context, caller, prospectId, { title: "t", startAt: hour(2) });
+  const moves = await verbs.createAppointment(context, caller, prospectId, { title: "t", startAt: hour(1) });
   const found = await listAppointments(context, rep, range);
-  await verbs.updateAppointment(context, company.caller, moves.id, { startAt: hour(500) });
+  await verbs.updateAppointment(context, caller, moves.id, { startAt: hour(500) });
   expect((await Array.fromAsync(found)).map(({ id }) => id)).toEqual([stays.id]);
 });
 
 test("the time in an agenda's key never decreases, so a read in the order of the keys does not miss the agenda", async () => {
-  const context = newFunction();
-  const { company, reps } = await withReps(context);
-  const [rep] = reps;
-  const { id: prospectId } = await verbs.createProspect(context, company.caller, { assignedToUserId: rep.userId });
-  const { id } = await verbs.createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(100) });
+  const { context, caller, rep } = await withReps();
+  const { id: prospectId } = await verbs.createProspect(context, caller, { assignedToUserId: rep.userId });
+  const { id } = await verbs.createAppointment(context, caller, prospectId, { title: "t", startAt: hour(100) });
   const places = () =>
     Array.fromAsync(context.table.query(attachedKeys.agendas(rep.companyId, rep.userId, hour(0))), ({ sk }) => sk);
   const before = await places();
   expect(before).toHaveLength(1);
-  await verbs.updateAppointment(context, company.caller, id, { startAt: hour(5) });
+  await verbs.updateAppointment(context, caller, id, { startAt: hour(5) });
   expect(await places()).toEqual(before);
   expect(await calendar(context, rep)).toMatchObject([{ id, startAt: hour(5) }]);
+});
+
+/** The time of the tests of lists passes. */
+const listClock = { ms: START, now: () => listClock.ms };
+const inHours = (n: number): string => new Date(listClock.ms + n * 3_600_000).toISOString();
+
+test("the next appointment is shown as time passes, even if the row has no copy of it", async () => {
+  const company = await newCompany(newFunction(listClock));
+  const context = newFunction(listClock);
+  const { id } = await verbs.createProspect(context, company.caller, { name: "n" });
+  const shown = async () =>
+    (await listProspects(context, company.caller, ListQuery.parse({}))).items[0]?.appointments.map(
+      ({ title }) => title,
+    );
+  const make = (title: string, n: number, notes = "") =>
+    verbs.createAppointment(context, company.caller, id, { title, startAt: inHours(n), notes });
+  /** Returns two numbers: the upcoming appointments that have a copy in the prospect's row, and those that have none. */
+  const copied = async () => {
+    const row = storedProspect(await context.table.get(keys.prospect(company.caller.companyId, id)));
+    return [row.upcoming.length, row.later.length];
+  };
+
+  await make("five", 5);
+  const two = await make("two", 2);
+  await make("nine", 9);
+  await make("seven", 7);
+  expect(await shown()).toEqual(["two"]);
+  expect(await copied()).toEqual([3, 1]);
+
+  await verbs.deleteAppointment(context, company.caller, two.id);
+  expect(await shown()).toEqual(["five"]);
+  expect(await copied()).toEqual([2, 1]);
+
+  const long = await make("long", 1, "é".repeat(1_500));
+  expect(await copied()).toEqual([0, 4]);
+  expect(await shown()).toEqual(["long"]);
+  await verbs.updateAppointment(context, company.caller, long.id, { status: "completed" });
+  expect(await copied()).toEqual([3, 0]);
+
+  await make("four", 4);
+  listClock.ms += 8 * 3_600_000;
+  // The three copies in the row are in the past now, so the service must find the fourth appointment elsewhere.
+  expect(await shown()).toEqual(["nine"]);
+  listClock.ms += 2 * 3_600_000;
+  expect(await shown()).toEqual([]);
+});
+
+test("a new appointment is not shown as the next one if an earlier one exists of which the prospect's row has no copy", async () => {
+  const company = await newCompany(newFunction(listClock));
+  const context = newFunction(listClock);
+  const { id } = await verbs.createProspect(context, company.caller, {});
+  const made = [];
+  for (const n of [1, 2, 3, 4]) {
+    made.push(await verbs.createAppointment(context, company.caller, id, { title: `${n}`, startAt: inHours(n) }));
+  }
+  await verbs.deleteAppointment(context, company.caller, made[0]?.id ?? 0);
+  await verbs.createAppointment(context, company.caller, id, { title: "9", startAt: inHours(9) });
+  listClock.ms += 3.5 * 3_600_000;
+  const { items } = await listProspects(context, company.caller, ListQuery.parse({}));
+  expect(items[0]?.appointments.map(({ title }) => title)).toEqual(["4"]);
+});
+
+const appointmentSteps = fc.array(
+  fc.oneof(
+    fc.record({ do: fc.constant("make" as const), inHours: fc.integer({ min: -2, max: 12 }), isLong: fc.boolean() }),
+    fc.record({ do: fc.constant("move" as const), which: fc.nat(5), inHours: fc.integer({ min: -2, max: 12 }) }),
+    fc.record({ do: fc.constant("complete" as const), which: fc.nat(5) }),
+    fc.record({ do: fc.constant("delete" as const), which: fc.nat(5) }),
+    fc.record({ do: fc.constant("wait" as const), hours: fc.integer({ min: 1, max: 4 }) }),
+  ),
+  { minLength: 3, maxLength: 14 },
+);
+
+test("a list shows the next appointment after any writes of appointments", { tags: "sized" }, async () => {
+  const company = await newCompany(newFunction(listClock));
+  const context = newFunction(listClock);
+  await fc.assert(
+    fc.asyncProperty(appointmentSteps, async (todo) => {
+      const { id, name } = await verbs.createProspect(context, company.caller, { name: `n${Math.random()}` });
+      const known = new Map<number, { startAt: number; isScheduled: boolean }>();
+      const at = (hours: number): number => listClock.ms + hours * 3_600_000;
+      const nth = (which: number): number | undefined => [...known.keys()][which % Math.max(1, known.size)];
+      for (const step of todo) {
+        const which = "which" in step ? nth(step.which) : undefined;
+        const standing = which === undefined ? undefined : known.get(which);
+        if (step.do === "wait") listClock.ms += step.hours * 3_600_000;
+        else if (step.do === "make") {
+          const notes = step.isLong ? "x".repeat(1_900) : null;
+          const input = { title: "t", startAt: new Date(at(step.inHours)).toISOString(), notes };
+          const made = await verbs.createAppointment(context, company.caller, id, input);
+          known.set(made.id, { startAt: at(step.inHours), isScheduled: true });
+        } else if (which === undefined || standing === undefined) continue;
+        else if (step.do === "move") {
+          standing.startAt = at(step.inHours);
+          const startAt = new Date(standing.startAt).toISOString();
+          await verbs.updateAppointment(context, company.caller, which, { startAt });
+        } else if (step.do === "complete") {
+          standing.isScheduled = false;
+          await verbs.updateAppointment(context, company.caller, which, { status: "completed" });
+        } else {
+          known.delete(which);
+          await verbs.deleteAppointment(context, company.caller, which);
+        }
+        const coming = [...known].filter(([, { startAt, isScheduled }]) => isScheduled && startAt >= listClock.ms);
+        const [soonest] = coming.sort(([a, one], [b, other]) => one.startAt - other.startAt || a - b);
+        const { items } = await listProspects(context, company.caller, ListQuery.parse({ search: name }));
+        expect(items.map(({ appointments }) => appointments.map((entry) => entry.id))).toEqual([
+          soonest === undefined ? [] : [soonest[0]],
+        ]);
+      }
+    }),
+    { numRuns: sized({ short: 8, wide: 40 }) },
+  );
 });
