@@ -18,16 +18,17 @@ import { readAllProspects } from "../harness/index-oracle.ts";
 import { calledBy } from "../harness/killable.ts";
 import { present } from "../harness/shapes.ts";
 import { createAddress, createProspect, deleteProspect, updateAddress, updateProspect } from "../harness/verbs.ts";
-import { newCompany, newOwner } from "../harness/warm-function.ts";
+import { newCompany } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
 const readAddress = async (...which: Parameters<typeof findAddress>) => present(await findAddress(...which));
 
 const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
 
-async function company(): Promise<{ context: ApiContext; caller: Caller }> {
+async function companyWithRep(): Promise<{ context: ApiContext; owner: Caller; rep: Caller }> {
   const context = contextOn(db.direct);
-  return { context, caller: await newOwner(context) };
+  const { caller: owner, repId } = await newCompany(context);
+  return { context, owner, rep: { ...owner, userId: repId, role: "sales" } };
 }
 
 const inParallel = <T>(count: number, work: () => Promise<T>): Promise<T[]> =>
@@ -37,7 +38,7 @@ const allProspects = async (context: ApiContext, { companyId }: Caller): Promise
   (await readAllProspects(context.table, companyId)).prospects;
 
 test("an interrupted change of an address with 200 prospects is completed by the next patch", async () => {
-  const { context, caller } = await company();
+  const { context, owner: caller } = await companyWithRep();
   const { id } = await createAddress(context, caller.companyId, home);
   const made = await inParallel(200, () => createProspect(context, caller, { addressId: id }));
   const versions = async () => (await allProspects(context, caller)).map(({ version }) => version);
@@ -64,7 +65,7 @@ test("an interrupted change of an address with 200 prospects is completed by the
 });
 
 test("up to 33 copies change in one transaction with their address", async () => {
-  const { context, caller } = await company();
+  const { context, owner: caller } = await companyWithRep();
   const { id } = await createAddress(context, caller.companyId, home);
   const most = limits.prospectsChangedAtOnce;
   const made = await inParallel(most + 2, () => createProspect(context, caller, { addressId: id }));
@@ -98,7 +99,7 @@ interface CityChange {
  * Returns the cities of the address and of its copies.
  */
 async function citiesAfter(slow: CityChange, number: number, other: CityChange) {
-  const { context, caller } = await company();
+  const { context, owner: caller } = await companyWithRep();
   const { id } = await createAddress(context, caller.companyId, home);
   await inParallel(limits.prospectsChangedAtOnce + 2, () => createProspect(context, caller, { addressId: id }));
   const change = async ({ city, killedAt }: CityChange, before?: (transaction: number) => Promise<unknown>) => {
@@ -125,12 +126,6 @@ test("a slow change of copies changes none after another change has restored the
 test("a change that finds no outdated copies keeps the mark of a later change, and completes this change", async () => {
   expect(await citiesAfter({ city: "Aurora" }, 4, { city: "Boulder", killedAt: 2 })).toEqual(["Boulder"]);
 });
-
-async function companyWithRep(): Promise<{ context: ApiContext; owner: Caller; rep: Caller }> {
-  const context = contextOn(db.direct);
-  const { caller: owner, repId } = await newCompany(context);
-  return { context, owner, rep: { ...owner, userId: repId, role: "sales" } };
-}
 
 const listed = async (context: ApiContext, caller: Caller): Promise<number[]> =>
   (await listAddresses(context, caller, { after: 0, limit: 500 })).addresses.map(({ id }) => id);
@@ -169,8 +164,7 @@ describe.each(["unflushed", "flushed"])("with an index that is %s, a user who se
     for (const { id } of [free, mine])
       expect(await updateAddress(context, rep, id, { zip: "9" })).toMatchObject({ zip: "9" });
 
-    // A user sees an address if the user sees a prospect with this address. Changes of these prospects must therefore change who sees
-    // the address.
+    // A user sees an address of a visible prospect, so changes of prospects must change who sees the address.
     await updateProspect(context, owner, other.id, { addressId: free.id });
     expect(await listed(context, rep)).toEqual([mine.id, theirs.id, shared.id].toSorted((a, b) => a - b));
     await expect(getAddress(context, rep, free.id)).rejects.toMatchObject(notFound);
