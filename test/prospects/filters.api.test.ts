@@ -1,7 +1,4 @@
-/**
- * Tests lists and filters of prospects over HTTP. Lists, searches, maps, exports and jobs take the same filters, and must find prospects in
- * the index and unflushed ones.
- */
+/** Tests filters over HTTP: lists, searches, maps, exports and jobs take the same ones, also for prospects that are unflushed. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { NewProspect, operations } from "../../docs/client/api.ts";
@@ -54,10 +51,7 @@ const bulkOf = async (body: object): Promise<number> => {
   return bodyOf(await as.owner("POST", "/api/prospects/bulk", bulk), 200, Count).count;
 };
 
-/**
- * Expects that everything that takes the filter finds these prospects. All of them must be in the territory `whole`, because the run and
- * the clusters search only its area.
- */
+/** Expects these prospects everywhere. They must be in the territory `whole`, because run and clusters search only its area. */
 async function expectEverywhere(texts: Readonly<Record<string, string>>, expected: readonly number[]): Promise<void> {
   const { territoryId } = texts;
   const filter = territoryId === undefined ? texts : { ...texts, territoryId: Number(territoryId) };
@@ -116,8 +110,7 @@ describe("a territory", () => {
 
 test("the time of the last change filters everything, at once", async () => {
   const name = uniqueName();
-  // The run in `expectEverywhere` assigns prospects to the rep, and does not count those that the rep already has. The owner therefore
-  // creates these prospects.
+  // A run does not count prospects that the rep already has, and a rep has the own new ones. The owner creates these.
   const changed = await create({ name, lat: 1.5, lng: 0.5 }, as.owner);
   await create({ name, lat: 1.5, lng: 0.5 }, as.owner);
   await new Promise((resolve) => setTimeout(resolve, 5));
@@ -243,29 +236,22 @@ test("a polygon of 5 000 points that crosses itself everywhere is answered", asy
   expect((await search({ filter: { polygon } })).items.length).toBeLessThanOrEqual(50);
 });
 
-const Clusters = z.object({
-  items: z.array(z.object({ type: z.string(), id: z.optional(z.number()), count: z.number(), lat: z.number() })),
-  total: z.number(),
-  unmapped: z.number(),
-});
-const clusters = async (query: string, client: Client = as.rep) =>
-  bodyOf(await client("GET", `/api/prospects/clusters?${query}`), 200, Clusters);
-
 test("clusters group what the list finds, with an exact total, for each role and company", async () => {
   const name = uniqueName();
   await create({ name, lat: 39.5, lng: -105.25 });
   await create({ name, lat: 39.5001, lng: -105.2501 });
   const alone = await create({ name, lat: 40.5, lng: -104 });
   await create({ name });
-  const query = `search=${name}&bbox=-106,39,-103,41&zoom=10`;
-  const found = await clusters(query);
+  const query = { search: name, bbox: "-106,39,-103,41", zoom: 10 };
+  const clusters = async (client: Client) => dataOf(await client.GET("/api/prospects/clusters", { params: { query } }));
+  const found = await clusters(as.rep);
   expect(found).toMatchObject({ total: 3, unmapped: 1 });
   expect(found.items).toHaveLength(2);
   expect(found.items.find((item) => item.type === "pin")).toMatchObject({ id: alone, count: 1, lat: 40.5 });
   expect(found.items.find((item) => item.type === "cluster")).toMatchObject({ count: 2 });
-  expect((await clusters(query, as.viewer)).total).toBe(3);
+  expect((await clusters(as.viewer)).total).toBe(3);
   const none = { items: [], total: 0, unmapped: 0 };
-  for (const client of [as.rep2, as.otherOwner]) expect(await clusters(query, client)).toEqual(none);
+  for (const client of [as.rep2, as.otherOwner]) expect(await clusters(client)).toEqual(none);
 });
 
 type ListQuery = NonNullable<operations["prospectsList"]["parameters"]["query"]>;
