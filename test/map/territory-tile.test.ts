@@ -129,8 +129,7 @@ describe("a territory in a tile", () => {
     expect(more).toEqual([]);
     expect(west).toBeGreaterThan(0);
     expect(Math.abs(west - east)).toBeLessThan(west / 50);
-    // One ring that goes around two squares: first a large one, then a smaller one inside it. By the even-odd rule, the small square is a
-    // hole.
+    // One ring around a large square, and then a smaller one inside it. By the even-odd rule, the small square is a hole.
     const [outer = 0, hole = 0, ...others] = areasOf(
       ...ringOf("-104 39, -104 41, -102 41, -102 39, -104 39"),
       ...ringOf("-103.5 39.5, -103.5 40.5, -102.5 40.5, -102.5 39.5, -103.5 39.5"),

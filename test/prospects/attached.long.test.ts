@@ -70,10 +70,7 @@ const watching =
     return plan(operation, number, body);
   };
 
-/**
- * Expects a locator for every note and appointment, equal copies of every appointment in the calendar and in the prospect's row, and no
- * others.
- */
+/** Expects a locator for every note and appointment, equal copies of every appointment in both other places, and no others. */
 async function expectWhole(at: Scene, place: string): Promise<void> {
   const rows = await rowsOf(at);
   const { companyId } = at.caller;

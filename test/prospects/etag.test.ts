@@ -137,8 +137,7 @@ test("a 304 is never given if the answer differs from the client's copy", { tags
         const questions = questionsOf([...one.prospectIds(), ...two.prospectIds()]);
         const asked = of(questions, question);
         const context = of(functions, seed);
-        // Clients may send any tag, for example a tag that they have received for another question, or that another caller or company has
-        // received.
+        // Clients may send any tag, also one of another question, caller or company.
         const etags = copies.map(({ etag }) => etag);
         const answer = await ask(context, caller, asked, etags);
         const fresh = await ask(newFunction(), caller, asked);

@@ -57,10 +57,7 @@ const forms: Readonly<Record<string, string>> = {
     .join(""),
 };
 
-/**
- * The texts contain only a few letters, so that words often match. Some characters are wildcards in other search languages, and some are
- * unusual blanks.
- */
+/** A few letters, so that words often match, and characters that are wildcards in other search languages, or unusual blanks. */
 const alphabet = [..."abABe", "\u03C3", ...Object.keys(forms)];
 const letters = fc.constantFrom(...alphabet, ..."%_*.\\[1234-+( \t\u00a0\u200b\n");
 const someText = fc.string({ unit: letters, maxLength: 8 });
