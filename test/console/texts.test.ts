@@ -1,5 +1,7 @@
-/** Tests the texts of times that the console shows, and what it says about the attempts of a delivery. */
+/** Tests the texts of the console for times, for the attempts of a delivery, and for the scopes of API keys. */
 import { expect, test } from "vitest";
+import { Scope } from "#shared/auth/scopes.ts";
+import { linesOf, scopeTexts } from "../../console/src/keys/scopes.ts";
 import { dateText, distanceText } from "../../console/src/ui/text.ts";
 import { attemptsText } from "../../console/src/webhooks/delivery-state.ts";
 
@@ -39,3 +41,13 @@ test.for([
     expect(attemptsText({ status, attemptCount, heldBy, nextAttemptAt }, now)).toBe(text);
   },
 );
+
+test("the console has a text of its own for each scope", () => {
+  expect(scopeTexts.map(([scope]) => scope)).toEqual(Scope.options);
+  expect(new Set(scopeTexts.map(([, text]) => text)).size).toBe(Scope.options.length);
+});
+
+test("the scopes of a key are grouped by the kind of record, and a later scope is shown by its name", () => {
+  const scopes = ["prospects:read", "territories:write", "webhooks:manage", "prospects:export", "doors:open"];
+  expect(linesOf(scopes)).toEqual(["Prospects: read, export", "Territories: change", "Webhooks", "doors:open"]);
+});
