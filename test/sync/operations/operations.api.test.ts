@@ -153,18 +153,11 @@ describe("an operation is", () => {
   test("rejected if its opId belongs to another operation of the user; another user may have the same opId", async () => {
     const first = create({ name: "a" });
     expect(await outcomes(as.rep, [first])).toEqual(["applied"]);
-    const { opId, clientRecordId } = first;
-    const others = [
-      { ...first, fields: { name: "b" } },
-      { ...first, clientRecordId: randomUUID() },
-      { opId, type: "note.create", clientRecordId, fields: { body: "x" } },
-    ];
-    for (const other of others) {
-      const mismatch = { outcome: "rejected", problem: { code: "idempotency_mismatch" } };
-      expect(await only(as.rep, other)).toMatchObject(mismatch);
-    }
+    const mismatch = { outcome: "rejected", problem: { code: "idempotency_mismatch" } };
+    for (const other of [{ fields: { name: "b" } }, { clientRecordId: randomUUID() }])
+      expect(await only(as.rep, { ...first, ...other })).toMatchObject(mismatch);
     expect(await outcomes(as.rep2, [first])).toEqual(["applied"]);
-    expect(await outcomes(as.rep, [{ ...first, opId: opId.toUpperCase() }])).toEqual(["duplicate"]);
+    expect(await outcomes(as.rep, [{ ...first, opId: first.opId.toUpperCase() }])).toEqual(["duplicate"]);
   });
 
   test("applied without effect if it changes nothing, and a duplicate afterwards", async () => {
@@ -245,7 +238,6 @@ describe("a fact", () => {
 
   test.each([
     ["more than five minutes ahead", () => ago(-330_000)],
-    ["older than 60 days", () => ago(61 * DAY)],
     ["not a time", () => "yesterday"],
   ])("is rejected if it is %s", async (_, occurredAt) => {
     const { id } = await newProspect(as.rep);
