@@ -5,7 +5,6 @@ import type { NewImport } from "../../docs/client/api.ts";
 import { at } from "../harness/client.ts";
 import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
-import { subscribe } from "../webhooks/subscribed.ts";
 import { endedExport, endedImport, postFile } from "./files-over-http.ts";
 
 const as = await newTeam();
@@ -30,14 +29,8 @@ test("an uploaded file becomes prospects with new tags; a report lists all error
   expect(job).toMatchObject({ encoding: null, ignoredColumns: [] });
   expect(await sent(job, `Full name,lat,lng,tags\n${rows.join("\n")}\n`)).toBe(200);
   const summary = await ended(job);
-  expect(summary).toMatchObject({
-    state: "completed",
-    processed: 130,
-    written: 5,
-    imported: 5,
-    skipped: 125,
-    upload: null,
-  });
+  const counts = { processed: 130, written: 5, imported: 5, skipped: 125 };
+  expect(summary).toMatchObject({ state: "completed", ...counts, upload: null });
   expect(summary.errors).toHaveLength(100);
   const report = await (await fetch(present(summary.errorReport ?? undefined).url)).text();
   expect(report.trimEnd().split("\r\n")).toHaveLength(126);
@@ -122,28 +115,6 @@ test("a file that is uploaded after a cancel is not imported", async () => {
   expect(await sent(job, `name,lat,lng\n${name},1,2\n`)).toBe(200);
   dataOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)));
   expect((await search(name)).total).toBe(0);
-});
-
-test("a completed job emits one event, and a dry run none", async () => {
-  const { receiver, webhook } = await subscribe(as.owner, ["prospect.import_completed", "prospect.created"]);
-  const file = "name,lat,lng\nA,1,2\nB,,\n";
-  const jobs: Job[] = [];
-  for (const dryRun of [true, false, true]) {
-    const job = await newJob({ dryRun });
-    expect(await sent(job, file)).toBe(200);
-    expect(await ended(job)).toMatchObject({ state: "completed", imported: 1 });
-    jobs.push(job);
-  }
-  dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
-  await receiver.untilDifferent(2);
-  // The event of this prospect is published after all events of the jobs. When it has arrived, no further event can come.
-  dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
-  await receiver.untilDifferent(3);
-  const summary = dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", at(webhook.id))).items;
-  const events = summary.map(({ event }) => event).toSorted();
-  expect(events).toEqual(["prospect.created", "prospect.created", "prospect.import_completed"]);
-  const completed = receiver.receipts.find(({ event }) => event.event === "prospect.import_completed");
-  expect(completed?.event.data).toMatchObject({ id: jobs[1]?.id, imported: 1, skipped: 1 });
 });
 
 test("an unknown column in a mapping is refused with the header and the columns, in a body and in a query", async () => {

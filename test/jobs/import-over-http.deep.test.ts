@@ -1,6 +1,6 @@
 /**
- * Tests over HTTP that both kinds of import update matching prospects, send the same events as a PATCH, and refuse wrong options. The undo of
- * an import deletes each prospect that the import has created and nobody has changed since.
+ * Tests over HTTP that both kinds of import update matching prospects, send the same events as a PATCH, and refuse wrong options. The undo
+ * of an import deletes each prospect that the import has created and nobody has changed since.
  */
 import { expect, test } from "vitest";
 import { at } from "../harness/client.ts";
@@ -20,36 +20,36 @@ const imported = async (...request: Parameters<typeof post>) => bodyOf(await pos
 const found = async (search: string) =>
   dataOf(await as.owner.GET("/api/prospects", { params: { query: { search, pageSize: 500 } } })).items;
 
-test("both imports update a prospect, with the events of a PATCH and one event for the import", async () => {
+test("both imports update a prospect with the events of a PATCH, and send one event each, but none for a new row or a dry run", async () => {
   const [name, key] = [uniqueName(), uniqueName()];
   const old = `sourceId,name,lat,lng,address1,city,state,zip\n${key},${name},1,2,1 Main St,Denver,CO,80202\n`;
   expect(await imported(old)).toMatchObject({ imported: 1, updated: 0 });
-  const events = [
-    "prospect.updated",
-    "prospect.status_changed",
-    "prospect.created",
-    "note.created",
-    "prospect.import_completed",
-  ];
+  const ended = "prospect.import_completed";
+  const events = ["prospect.updated", "prospect.status_changed", "prospect.created", "note.created", ended];
   const { receiver } = await subscribe(as.owner, events);
-  const first = `sourceId,name,status,notes,tags,zip\n${key},${name} 2,Sold,called,${uniqueName()},00501\n`;
+  const rows = `${key},${name} 2,Sold,called,${uniqueName()},00501,,\n${key}-a,${name} new,,noted,,,1,2\n`;
+  const first = `sourceId,name,status,notes,tags,zip,lat,lng\n${rows}`;
   const headers = { "Idempotency-Key": uniqueName() };
   const result = await imported(first, "?matchBy=sourceId&onMatch=update", headers);
-  expect(result).toMatchObject({ imported: 0, updated: 1, skipped: 0, errors: [] });
+  expect(result).toMatchObject({ imported: 1, updated: 1, skipped: 0, errors: [] });
   expect(await imported(first, "?matchBy=sourceId&onMatch=update", headers)).toEqual(result);
   problemOf(await post(first, "?matchBy=sourceId&onMatch=skip", headers), 422, "idempotency_mismatch");
   const second = `sourceId,name,status,lat,lng\n${key},${name} 3,New,,\n${key}-b,${name} new,,1,2\n${key}-b,,,,\n`;
-  const job = await uploadFile(as.owner, second, { matchBy: "sourceId", onMatch: "update" });
-  expect(job).toMatchObject({ state: "completed", processed: 3, imported: 1, updated: 1, skipped: 1, written: 2 });
+  const matching = { matchBy: "sourceId", onMatch: "update" } as const;
+  const counts = { state: "completed", processed: 3, imported: 1, updated: 1, skipped: 1 };
+  expect(await uploadFile(as.owner, second, { ...matching, dryRun: true })).toMatchObject({ ...counts, written: 0 });
+  const job = await uploadFile(as.owner, second, matching);
+  expect(job).toMatchObject({ ...counts, written: 2 });
   await receiver.until(7);
-  const counts = Map.groupBy(receiver.receipts, ({ event }) => event.event);
-  expect(Object.fromEntries([...counts].map(([event, all]) => [event, all.length]))).toEqual({
+  const byEvent = Map.groupBy(receiver.receipts, ({ event }) => event.event);
+  expect(Object.fromEntries([...byEvent].map(([event, all]) => [event, all.length]))).toEqual({
     "prospect.updated": 2,
     "prospect.status_changed": 2,
     "note.created": 1,
-    "prospect.import_completed": 2,
+    [ended]: 2,
   });
-  const completed = (counts.get("prospect.import_completed") ?? []).map(({ event }) => event.data);
+  const completed = (byEvent.get(ended) ?? []).map(({ event }) => event.data);
+  expect(completed).toContainEqual(result);
   expect(completed).toContainEqual(expect.objectContaining({ id: job.id, imported: 1, updated: 1, skipped: 1 }));
   const changed = present((await found(name)).find((item) => item.sourceId === key));
   const shown = { name: `${name} 3`, lat: 1, currentStatus: { value: "New" }, address: { zip: "00501" } };
@@ -95,14 +95,9 @@ test.each([
   }
 });
 
-test.each(["?matchBy=id", "?onMatch=update", "?matchBy=name&onMatch=update", "?matchBy=id&onMatch=merge"])(
-  "%s is refused",
-  async (query) => {
+test("options that are unknown or need each other are refused", async () => {
+  for (const query of ["?matchBy=id", "?onMatch=update", "?matchBy=name&onMatch=update", "?matchBy=id&onMatch=merge"])
     problemOf(await post("id,name\n1,x\n", query), 400, "validation_failed");
-  },
-);
-
-test("an import job with matchBy but without onMatch is refused", async () => {
   problemOf(await as.owner.POST("/api/prospects/imports", { body: { matchBy: "id" } }), 400, "validation_failed");
 });
 
