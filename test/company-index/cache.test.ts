@@ -34,14 +34,8 @@ const rowsOf = (companyId: number): RowWithNotes[] =>
     const id = companyId * 1_000_000 + i;
     const text = `PERSON ${i} OF ${companyId} AT ${i} A LONG STREET IN DENVER, COLORADO`;
     const place = { city: "DENVER", lat: 39 + i / 10_000, lng: -105 };
-    const row = plainRow({
-      id,
-      createdAt: clock.now() - i,
-      updatedAt: clock.now(),
-      statusId: (i % 8) + 1,
-      ...place,
-      text,
-    });
+    const dated = { createdAt: clock.now() - i, updatedAt: clock.now() };
+    const row = plainRow({ id, ...dated, statusId: (i % 8) + 1, ...place, text });
     const note = { prospectId: id, noteId: id + 500_000, version: 1, text: "BEWARE OF THE DOG" };
     return { row, notes: i % 2 === 0 ? [note] : [] };
   });

@@ -80,9 +80,8 @@ describe("a flush", () => {
     expect(await flushAll(company)).toMatchObject({ left: 0, merges: 1 });
     const { manifest } = await headOf(company);
     expect(manifest).toEqual([before[0], expect.any(String)]);
-    expect([...(await partManifestsOf(company)).keys()].toSorted()).toEqual(
-      [...before, ...manifest.slice(1)].toSorted(),
-    );
+    const stored = new Set((await partManifestsOf(company)).keys());
+    expect(stored).toEqual(new Set([...before, ...manifest.slice(1)]));
     expect(await checkIndex(db.direct, company.id)).toEqual([]);
     await company.expectListsExact();
     await expectNoGarbage(company);
@@ -119,9 +118,8 @@ describe("a flush", () => {
         await company.expectListsExact();
         const { manifest } = await headOf(company);
         const partManifests = await partManifestsOf(company);
-        expect([...partManifests.keys()].toSorted()).toEqual(
-          [...manifest, ...retiredIn(manifest, partManifests).keys()].toSorted(),
-        );
+        const known = new Set([...manifest, ...retiredIn(manifest, partManifests).keys()]);
+        expect(new Set(partManifests.keys())).toEqual(known);
         if (calls < at) {
           expect(outcome).toMatchObject({ merges: 1 });
           await expectNoGarbage(company);
@@ -211,14 +209,8 @@ describe("a replaced part", () => {
       isFirst = false;
       return { kind: "early", meanwhile: other };
     });
-    const row = plainRow({
-      id: 9_000_000,
-      createdAt: clock.ms,
-      updatedAt: clock.ms,
-      lat: 40,
-      lng: -105,
-      text: "IMPORTED",
-    });
+    const dated = { createdAt: clock.ms, updatedAt: clock.ms };
+    const row = plainRow({ id: 9_000_000, ...dated, lat: 40, lng: -105, text: "IMPORTED" });
     await addRows({ table: db.table, clock }, company.id, [{ row, notes: [] }]);
     const { total } = (await listOf(db.direct, company)).result;
     expect(total).toBe(LARGE + 1);

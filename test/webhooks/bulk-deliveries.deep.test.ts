@@ -54,13 +54,8 @@ async function ordinaryChange({ receiver, webhook }: Subscribed, id: number, mad
   await receiver.untilSome(({ event }) => Named.safeParse(event.data).data?.prospect.name === name);
   const params = { path: { id: webhook.id }, query: { limit: 500 } };
   const { items } = dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", { params }));
-  return {
-    name,
-    events: items
-      .slice(0, -made)
-      .map(({ event }) => event)
-      .toSorted(),
-  };
+  const events = items.slice(0, -made).map(({ event }) => event);
+  return { name, events: events.toSorted() };
 }
 
 const Named = z.object({ prospect: z.object({ name: z.nullable(z.string()) }), changedFields: z.array(z.string()) });

@@ -239,9 +239,7 @@ describe("a change during the delay", () => {
       const early = [change(at, 2, 0), change(at, 3, 1)];
       await publish(at, ...early);
       at.clock = START + 2 * MINUTE;
-      await updateRegistration(at.api, at.companyId, at.webhookId, at.registrationId, {
-        delayMinutes: minutes,
-      });
+      await updateRegistration(at.api, at.companyId, at.webhookId, at.registrationId, { delayMinutes: minutes });
       await publish(at, ...early, change(at, 4, 11));
       await drain(at);
       expect(at.posts.map(({ body }) => z.parse(Counted, JSON.parse(body)).eventCount).toSorted()).toEqual([1, 2]);

@@ -16,7 +16,7 @@ import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
 import { createWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { allowLoopback, automatic, bulkChange, createdProspect, quietContext, START } from "./fixtures.ts";
+import { accepted, allowLoopback, automatic, bulkChange, createdProspect, quietContext, START } from "./fixtures.ts";
 import { consume } from "./pipeline.ts";
 
 export type Answer = Partial<Exchange> & { readonly ms: number };
@@ -27,22 +27,11 @@ export interface Hook {
   readonly url: string;
 }
 
-export interface Sent {
-  readonly url: string;
-  readonly post: Post;
-  readonly at: number;
-}
-
-interface Waiting {
-  readonly message: QueueMessage;
-  readonly at: number;
-}
-
 export class DeliverySimulation {
   clock = START;
-  readonly sent: Sent[] = [];
+  readonly sent: { readonly url: string; readonly post: Post; readonly at: number }[] = [];
   readonly hooks: Hook[] = [];
-  readonly queue: Waiting[] = [];
+  readonly queue: { readonly message: QueueMessage; readonly at: number }[] = [];
   /** Messages that were sent to the queue until now. */
   queued = 0;
   readonly inFlight = new Map<string, number>();
@@ -170,7 +159,7 @@ export class DeliverySimulation {
     raise(this.inFlight, post.url, 1, this.mostInFlight);
     if (ms > 0) await this.#rest(ms);
     raise(this.inFlight, post.url, -1);
-    return { status: 200, error: null, answer: "", retryAfter: undefined, ...answer, latencyMs: ms };
+    return { ...accepted, ...answer, latencyMs: ms };
   }
 
   #rest(ms: number): Promise<void> {

@@ -2,11 +2,14 @@
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
+import type { Exchange } from "#shared/outbound/post.ts";
 import { prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 
 export const START = Date.UTC(2026, 5, 1);
+/** The exchange with a receiver that accepts a delivery. */
+export const accepted: Exchange = { status: 200, error: null, answer: "", retryAfter: undefined, latencyMs: 1 };
 
 export const automatic = (event: string, delayMinutes = 0) => ({
   event,

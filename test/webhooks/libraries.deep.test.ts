@@ -55,11 +55,8 @@ describe.each([
   test("verifies deliveries unchanged, and the old and the new secret verify them during a rotation", async () => {
     const receiver = await newReceiver();
     const chosen = secretKey === undefined ? {} : { secretKey };
-    const made = await newWebhook(as.admin, {
-      url: receiver.url,
-      registrations: [{ event: "prospect.created" }],
-      ...chosen,
-    });
+    const registrations = [{ event: "prospect.created" }];
+    const made = await newWebhook(as.admin, { url: receiver.url, registrations, ...chosen });
     const deliver = async (count: number): Promise<Receipt> => {
       dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada ö 🏠" } }), 201);
       await receiver.until(count);

@@ -42,11 +42,8 @@ async function expectArrived(at: Pipeline, place: string, cutOff: number): Promi
   const limiterRow = (await limiterRowOf(db, at)) ?? {};
   expect(limiterRow, place).toMatchObject({ fails: 0 });
   for (const mark of ["openUntil", "dueShard", "dueAt"]) expect(limiterRow, place).not.toHaveProperty(mark);
-  const { slots } = limiterOf(at, limiterRow);
-  expect(
-    slots.filter(({ until }) => until > iso(at.clock)),
-    place,
-  ).toEqual([]);
+  const held = limiterOf(at, limiterRow).slots.filter(({ until }) => until > iso(at.clock));
+  expect(held, place).toEqual([]);
 }
 
 test("without a kill there are one failure and two probes, and the other deliveries follow the second probe", async () => {

@@ -324,19 +324,10 @@ test("no other write of a webhook makes functions read the registrations again",
 
 test("the cache contains neither secrets nor addresses of receivers", async () => {
   const on = await setUp();
-  await createWebhook(on.context, on.companyId, {
-    name: "hook",
-    url,
-    secretKey: "x".repeat(32),
-    registrations: [input],
-  });
+  const webhook = { name: "hook", url, secretKey: "x".repeat(32), registrations: [input] };
+  await createWebhook(on.context, on.companyId, webhook);
   const subscriptions = await currentSubscriptions({ table: warmFunction(), clock: on.context.clock }, on.companyId);
   const [subscription] = subscriptions.get(input.event)?.flat() ?? [];
-  expect(Object.keys(subscription ?? {}).toSorted()).toEqual([
-    "companyId",
-    "delayMinutes",
-    "filter",
-    "id",
-    "webhookId",
-  ]);
+  const names = ["companyId", "delayMinutes", "filter", "id", "webhookId"];
+  expect(Object.keys(subscription ?? {}).toSorted()).toEqual(names);
 });

@@ -20,7 +20,7 @@ import { calledBy, Killed, killable, unlessKilled, untilDone } from "../harness/
 import { killPointsOf } from "../harness/kills.ts";
 import { createRegistration, createWebhook, pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { allowLoopback, automatic, creation, quietContext, START } from "./fixtures.ts";
+import { accepted, allowLoopback, automatic, creation, quietContext, START } from "./fixtures.ts";
 
 /** SQS makes a failed message visible again after six times the time-out of the deliverer. */
 const VISIBILITY_MS = 90_000;
@@ -82,14 +82,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
     post: (post) =>
       runOrKill("post", async () => {
         posts.push(post);
-        return {
-          status: 200,
-          error: null,
-          answer: "",
-          retryAfter: undefined,
-          latencyMs: 1,
-          ...made.answers(post, posts.length),
-        };
+        return { ...accepted, ...made.answers(post, posts.length) };
       }),
   };
   const made: Pipeline = {

@@ -24,11 +24,8 @@ async function stage() {
   const at = await newPipeline(db, "prospect.updated", 10);
   const { caller, companyId, webhookId, context } = at;
   const { id } = await createRegistration(at.api, companyId, webhookId, manual("prospect.updated"));
-  const rows = [1, 2, 3, 4].map((version) => ({
-    ...createdProspect(companyId, PROSPECT),
-    name: `name ${version}`,
-    version,
-  }));
+  const row = createdProspect(companyId, PROSPECT);
+  const rows = [1, 2, 3, 4].map((version) => ({ ...row, name: `name ${version}`, version }));
   const first = present(rows[0]);
   await db.direct.batchPut([{ ...keys.prospect(companyId, PROSPECT), ...prospectItem(first) }]);
   const items = rows.map(prospectItem);

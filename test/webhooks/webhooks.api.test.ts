@@ -144,30 +144,24 @@ describe("webhooks", () => {
       expect(answer.map(({ warnings }) => warnings)).toEqual([...warned, undefined]);
     }
     const params = { path: { id: made.id, registrationId: present(made.registrations[0]).id } };
-    const mended = await as.admin.PATCH("/api/webhooks/{id}/registrations/{registrationId}", {
-      params,
-      body: { event: "prospect.created" },
-    });
+    const body = { event: "prospect.created" };
+    const mended = await as.admin.PATCH("/api/webhooks/{id}/registrations/{registrationId}", { params, body });
     expect(dataOf(mended)).not.toHaveProperty("warnings");
     expect((await shown()).map(({ warnings }) => warnings)).toEqual([undefined, warned[1], undefined]);
   });
 
   test("sixty concurrent requests create at most 40 webhooks and 50 registrations", async () => {
     const before = dataOf(await as.otherOwner.GET("/api/webhooks")).length;
-    const answers = await Promise.all(
-      Array.from({ length: 60 }, () =>
-        as.otherOwner.POST("/api/webhooks", { body: { name: "x", url: "https://example.com/" } }),
-      ),
-    );
+    const body = { name: "x", url: "https://example.com/" };
+    const answers = await Promise.all(Array.from({ length: 60 }, () => as.otherOwner.POST("/api/webhooks", { body })));
     const made = answers.flatMap(({ data }) => (data === undefined ? [] : [data.id]));
     const first = present(made[0]);
     expect(made).toHaveLength(limits.webhooksPerCompany - before);
     for (const refused of answers.filter(({ data }) => data === undefined)) problemOf(refused, 409, "conflict");
 
+    const registration = { ...at(first), body: { event: "prospect.created" } };
     const registered = await Promise.all(
-      Array.from({ length: 60 }, () =>
-        as.otherOwner.POST("/api/webhooks/{id}/registrations", { ...at(first), body: { event: "prospect.created" } }),
-      ),
+      Array.from({ length: 60 }, () => as.otherOwner.POST("/api/webhooks/{id}/registrations", registration)),
     );
     const most = limits.registrationsPerWebhook;
     expect(registered.filter((answer) => statusOf(answer) === 201)).toHaveLength(most);
