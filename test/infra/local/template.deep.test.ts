@@ -37,7 +37,6 @@ test("references to resources become addresses and ARNs of the local service", (
 
 describe("refuses", () => {
   test.each([
-    ["an unknown property", set("Echo", "Layers", []), "Echo.Layers"],
     ["a value it cannot honour", set("Echo", "Runtime", "python3.14"), "Echo.Runtime"],
     ["logs as text", set("Echo", "LoggingConfig", { LogFormat: "Text" }), "Echo.LoggingConfig.LogFormat"],
     ["a nested setting", set("OfQueue", "ScalingConfig", { MinimumConcurrency: 1 }), "OfQueue.ScalingConfig"],
@@ -48,7 +47,7 @@ describe("refuses", () => {
     expect(changed(change)).toThrow(message);
   });
 
-  test("an unknown resource type, and reports all faults at once", () => {
+  test("an unknown resource type and an unknown property, and reports all faults at once", () => {
     const faulty = changed((resources) => {
       resources.Alien = { Type: "AWS::Kinesis::Stream", Properties: {} };
       set("Echo", "Layers", [])(resources);
@@ -58,70 +57,47 @@ describe("refuses", () => {
   });
 });
 
-/** Returns a template whose API definition has `value` at this path of keys. */
-function defined(value: unknown, ...path: readonly string[]): () => unknown {
+/** Changes the template: its API definition gets `value` at this path of keys, which are separated by blanks. */
+function defined(value: unknown, place: string): () => unknown {
+  const path = place.split(" ");
   return changed(({ Api }) => {
-    const body: unknown = Api?.Properties.Body;
-    const parent = path.slice(0, -1).reduce<unknown>((within, name) => at(within, name), body);
-    if (!isFields(parent)) throw new Error(`no ${path.join(".")}`);
+    const parent = at(Api?.Properties.Body, ...path.slice(0, -1));
+    if (!isFields(parent)) throw new Error(`no ${place}`);
     parent[path.at(-1) ?? ""] = value;
   });
 }
 
 describe("refuses in a definition", () => {
-  const operation = ["paths", "/streamed", "get"] as const;
+  const operation = "paths /streamed get";
   const integration = "x-amazon-apigateway-integration";
   const uri = { "Fn::GetAtt": ["Echo", "Arn"] };
   const answering = { [integration]: { type: "aws_proxy", httpMethod: "POST", uri } };
-
-  test.each([
-    ["a key that only API Gateway supports", {}, ["x-amazon-apigateway-policy"], "x-amazon-apigateway-policy"],
-    [
-      "an authorizer that does not exist",
-      [{ token: [] }],
-      [...operation, "security"],
-      "no security scheme is named token",
-    ],
-    ["an unknown method", answering, ["paths", "/streamed", "trace"], "trace"],
-    ["another kind of integration", "http_proxy", [...operation, integration, "type"], integration],
-    ["a setting of an integration", "VPC_LINK", [...operation, integration, "connectionType"], "connectionType"],
-    ["a time-out above that of streams", 900_001, [...operation, integration, "timeoutInMillis"], "timeoutInMillis"],
-    ["an error without a template", {}, ["x-amazon-apigateway-gateway-responses", "THROTTLED"], "THROTTLED"],
-    ["a newer OpenAPI", "3.1.0", ["openapi"], "openapi"],
-    [
-      "an API whose own URL is off, because the local service has no other",
-      [{ url: "/", "x-amazon-apigateway-endpoint-configuration": { disableExecuteApiEndpoint: true } }],
-      ["servers"],
-      "disableExecuteApiEndpoint",
-    ],
-  ])("%s", (_, value, path, message) => {
-    expect(defined(value, ...path)).toThrow(message);
-  });
-
-  const scheme = ["components", "securitySchemes", "fixture"] as const;
-  const authorizer = [...scheme, "x-amazon-apigateway-authorizer"] as const;
+  const ofLambda = `${operation} ${integration}`;
+  const off = { url: "/", "x-amazon-apigateway-endpoint-configuration": { disableExecuteApiEndpoint: true } };
+  const scheme = "components securitySchemes fixture";
+  const authorizer = `${scheme} x-amazon-apigateway-authorizer`;
   const keyOnly = { type: "apiKey", name: "x-api-key", in: "header" };
+  const ttl = "authorizerResultTtlInSeconds";
 
   test.each([
-    ["of another type", "request", [...authorizer, "type"], "type"],
-    ["in a scheme of another type", { type: "http", scheme: "bearer" }, scheme, "securitySchemes.fixture.type"],
-    ["whose token is not in a header", "query", [...scheme, "in"], "securitySchemes.fixture.in"],
-    [
-      "whose pattern may match part of the header",
-      "Bearer .*",
-      [...authorizer, "identityValidationExpression"],
-      "begin with ^",
-    ],
-    [
-      "that caches policies for more than an hour",
-      3_601,
-      [...authorizer, "authorizerResultTtlInSeconds"],
-      "authorizerResultTtlInSeconds",
-    ],
-    ["in the scheme of an API key", "x-api-key", [...scheme, "name"], "must be an authorizer, or an API key"],
-    ["that is missing", keyOnly, scheme, "must have one authorizer"],
-  ])("an authorizer %s", (_, value, path, message) => {
-    expect(defined(value, ...path)).toThrow(message);
+    ["a key that only API Gateway supports", {}, "x-amazon-apigateway-policy", "x-amazon-apigateway-policy"],
+    ["a missing authorizer", [{ token: [] }], `${operation} security`, "no security scheme is named token"],
+    ["an unknown method", answering, "paths /streamed trace", "trace"],
+    ["another kind of integration", "http_proxy", `${ofLambda} type`, integration],
+    ["a setting of an integration", "VPC_LINK", `${ofLambda} connectionType`, "connectionType"],
+    ["a time-out above that of streams", 900_001, `${ofLambda} timeoutInMillis`, "timeoutInMillis"],
+    ["an error without a template", {}, "x-amazon-apigateway-gateway-responses THROTTLED", "THROTTLED"],
+    ["a newer OpenAPI", "3.1.0", "openapi", "openapi"],
+    ["an API whose own URL, the only one of the local service, is off", [off], "servers", "disableExecuteApiEndpoint"],
+    ["an authorizer of another type", "request", `${authorizer} type`, "type"],
+    ["a scheme of another type", { type: "http", scheme: "bearer" }, scheme, "securitySchemes.fixture.type"],
+    ["a token that is not in a header", "query", `${scheme} in`, "securitySchemes.fixture.in"],
+    ["a pattern for part of the header", "Bearer .*", `${authorizer} identityValidationExpression`, "begin with ^"],
+    ["policies cached for more than an hour", 3_601, `${authorizer} ${ttl}`, ttl],
+    ["an authorizer for an API key", "x-api-key", `${scheme} name`, "must be an authorizer, or an API key"],
+    ["no authorizer", keyOnly, scheme, "must have one authorizer"],
+  ])("%s", (_, value, place, message) => {
+    expect(defined(value, place)).toThrow(message);
   });
 
   test("a method setting of an unknown method", () => {
@@ -164,10 +140,10 @@ describe("among several templates", () => {
   });
 });
 
-const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"] };
 const config = {
   ...ownIdentity,
-  ...identity,
+  issuer: "http://127.0.0.1:3000/local/oidc",
+  audience: ["local"],
   alarmEmail: undefined,
   capacity: { ...ownIdentity.capacity, reserved: {} },
   watch: { runbook: "docs/runbook.md", canary: false },
