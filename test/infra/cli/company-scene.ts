@@ -7,13 +7,11 @@ import { afterAll } from "vitest";
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { s3Client } from "#shared/aws/s3.ts";
-import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { families, type Key } from "#shared/db/keys.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import type { NewUser } from "#shared/reference/user.ts";
 import { type ErasureContext, QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { allPrefixes } from "../../../infra/cli/company/export.ts";
 import { keyOfRow, storesAt } from "../../../infra/cli/company/rows.ts";
@@ -21,7 +19,8 @@ import { suspend } from "../../../infra/cli/company/suspension.ts";
 import { startQueues } from "../../../infra/local/engines/queues.ts";
 import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import { createTable, LOCAL, patient, startFaultyDynamoDb, TABLE } from "../../harness/faulty-dynamodb.ts";
-import { answerPool, type PoolUsers } from "../../harness/user-pool.ts";
+import { memoryIdentities } from "../../harness/memory-identities.ts";
+import { answerPool } from "../../harness/user-pool.ts";
 import { createUser } from "../../harness/verbs.ts";
 import { plannedKills } from "./planned-kills.ts";
 
@@ -36,7 +35,8 @@ export const nothing = { rows: {}, others: { [OLD_TABLE]: {} }, files: 0 };
 export async function companyScene() {
   const db = await startFaultyDynamoDb();
   const queues = await startQueues();
-  const users: PoolUsers = new Map();
+  const inPool = memoryIdentities();
+  const users = inPool.subjects;
   const pool = await serveOnLoopback(async (request, response) => {
     const operation = String(request.headers["x-amz-target"]).split(".")[1];
     const { status, body } = answerPool(users, operation, await text(request));
@@ -75,15 +75,6 @@ export async function companyScene() {
       time.now += ms;
     },
   };
-  const inPool = {
-    takesSubjects: false,
-    answersAfterMs: 0,
-    invite: async (email: string) => {
-      users.set(email, users.get(email) ?? `sub-${email}`);
-      return { sub: `sub-${email}` };
-    },
-    withdraw: async () => undefined,
-  };
 
   /** Creates a company with users, files and rows of every key family. Returns its id. */
   async function company(name: string): Promise<number> {
@@ -93,14 +84,8 @@ export async function companyScene() {
     const made = await createCompany(api, { name, owner });
     const companyId = made.company.id;
     const caller = { companyId, userId: made.owner.id, role: "owner", permissions: [] } as const;
-    const rep: NewUser = {
-      email: `rep@${name}.test`,
-      firstName: "Rita",
-      lastName: "Rep",
-      role: "sales",
-      permissions: [],
-    };
-    await createUser(api, inPool, caller, rep);
+    const rep = { firstName: "Rita", lastName: "Rep", role: "sales" as const, permissions: [] };
+    await createUser(api, inPool, caller, { ...rep, email: `rep@${name}.test` });
     await table.batchPut(rowsOfEveryFamily(companyId));
     for (const prefix of allPrefixes(companyId)) {
       await s3.send(new PutObjectCommand({ Bucket: BUCKET, Key: `${prefix}1.csv`, Body: `file of ${name}` }));
@@ -131,26 +116,11 @@ export async function companyScene() {
     const email = `late@${name}.test`;
     const { sub } = await inPool.invite(email);
     const id = 1_000_000 + companyId;
-    const at = iso(clock.now());
-    const user = {
-      type: "user",
-      id,
-      companyId,
-      sub,
-      email,
-      firstName: "Lea",
-      lastName: "Late",
-      role: "sales",
-      permissions: [],
-      isActive: true,
-      version: 1,
-      createdAt: at,
-      updatedAt: at,
-    };
     const own = (await allRows()).filter((row) => belongs(companyId, row));
+    const user = own.find(({ type }) => type === "user");
     await old.table.batchPut([
       ...own.map((row) => ({ ...row, ...keyOfRow(row) })),
-      { ...keys.user(companyId, id), ...user },
+      { ...user, ...keys.user(companyId, id), id, sub, email },
     ]);
     return email;
   }

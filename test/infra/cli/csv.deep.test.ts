@@ -1,8 +1,10 @@
-/** Tests that the CSV commands resume killed imports, repeat broken downloads, and wait as long as servers ask. */
+/** Tests that the CSV commands resume killed imports, repeat broken downloads, wait as long as servers ask, and end at signals. */
+import { EventEmitter } from "node:events";
 import { readFileSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test, vi } from "vitest";
 import yoctoSpinner from "yocto-spinner";
+import { onSignal } from "../../../infra/cli/command/signals.ts";
 import { dataOf, download, openService } from "../../../infra/cli/csv/service.ts";
 import { closeAfterEach, http } from "../../harness/listening.ts";
 import { csvExportStage, csvImportStage, DOWNLOAD, IMPORTS, ROWS } from "./csv-stage.ts";
@@ -72,4 +74,23 @@ test("after a busy answer of the bucket, the download waits as long as the bucke
   const run = newRun();
   await expect(download(run, async () => url, "unused.csv")).rejects.toThrow("aborted");
   expect(run.said.join()).toContain("trying again in 60 s");
+});
+
+test("a signal that npm sends again has no effect, and a later signal ends the command at once", () => {
+  const signals = new EventEmitter();
+  const calls: string[] = [];
+  let now = 0;
+  onSignal(
+    () => calls.push("stop"),
+    () => calls.push("end now"),
+    { signals, now: () => now },
+  );
+  signals.emit("SIGINT");
+  now = 1_999;
+  signals.emit("SIGINT");
+  signals.emit("SIGTERM");
+  expect(calls).toEqual(["stop"]);
+  now = 2_001;
+  signals.emit("SIGINT");
+  expect(calls).toEqual(["stop", "end now"]);
 });
