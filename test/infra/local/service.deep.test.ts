@@ -1,4 +1,5 @@
 /** Tests the local runtime with a small template: the gateway and its limits, the event sources, and a restart. */
+import { once } from "node:events";
 import { mkdtempSync } from "node:fs";
 import { request as requestHttp } from "node:http";
 import { connect } from "node:net";
@@ -6,9 +7,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
-import { fixtureTemplate, getItem, putItem, startFixture, TIMEOUT_SECONDS, takeFrom } from "./fixture.ts";
+import { fixtureTemplate, getItem, putItem, sendTo, startFixture, TIMEOUT_SECONDS, takeFrom } from "./fixture.ts";
 
 const service = await startFixture();
 afterAll(() => service.stop());
@@ -249,6 +250,13 @@ describe("event sources", () => {
     expect(await takeFrom(service, "Seen", 1)).toEqual(['{"ticked":{"assume":"messages-lost"}}']);
   });
 
+  test("a message that fails twice is a dead letter with its body, and its neighbour is consumed", async () => {
+    await sendTo(service, "Work", "poison");
+    await sendTo(service, "Work", "good");
+    expect(await takeFrom(service, "Seen", 1)).toEqual(['{"consumed":"good","from":"aws:sqs"}']);
+    expect(await takeFrom(service, "Dead", 1)).toEqual(["poison"]);
+  });
+
   test("the failure destination gets the position of a bad record, and its neighbours are published", async () => {
     for (const name of ["one", "bad", "two"]) await putItem(service, name);
     const seen = (await takeFrom(service, "Seen", 2)).join();
@@ -278,6 +286,26 @@ describe("a data directory", () => {
     const seen = await takeFrom(second, "Seen", 4);
     const after = ['{"published":["after"]}', '{"ticked":{"assume":"messages-kept"}}'];
     expect(seen.toSorted()).toEqual([...before, ...after].toSorted());
+    await second.stop();
+  });
+
+  test("is free for the next service while the last one still ends", async () => {
+    const first = await startFixture(directory);
+    await putItem(first, "waiting");
+    const { hostname, port } = new URL(first.url);
+    // The ending service waits some seconds for this unfinished request. Meanwhile, the next service starts.
+    const unfinished = connect(Number(port), hostname);
+    unfinished.on("error", () => undefined);
+    await once(unfinished, "connect");
+    unfinished.write("POST /things/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc");
+    const waits = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const ended = first.stop();
+    const second = await startFixture(directory);
+    expect(waits.mock.calls).toEqual([[`waiting for process ${process.pid}, which is ending, to release DATA_DIR`]]);
+    waits.mockRestore();
+    expect(await getItem(second, "waiting")).toBe(true);
+    unfinished.destroy();
+    await ended;
     await second.stop();
   });
 

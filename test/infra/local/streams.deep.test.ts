@@ -15,6 +15,12 @@ describe("a streamed answer", () => {
     await expect(answer.text()).rejects.toThrow();
   });
 
+  test("above 200 MB breaks the connection", async () => {
+    const answer = await fetch(`${service.url}/streamed?mode=endless`);
+    expect(answer.status).toBe(201);
+    await expect(answer.arrayBuffer()).rejects.toThrow();
+  });
+
   test("that a function gives up, because its reader takes nothing, ends the connection, and its environment takes the next request", async () => {
     const failures = service.failures();
     const { hostname, port } = new URL(service.url);
@@ -35,9 +41,7 @@ describe("a streamed answer", () => {
     expect([next.headers.get("x-started"), (await next.text()).length]).toEqual([started, 2_000_000]);
   });
 
-  test("that the readers of one caller do not take leaves an environment to others", {
-    tags: "sized",
-  }, async () => {
+  test("that the readers of one caller do not take leaves an environment to others", { tags: "sized" }, async () => {
     const count = sized({ short: 6, wide: 60 });
     const { hostname, port } = new URL(service.url);
     const head = "GET /guarded?mode=endless HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\n\r\n";
