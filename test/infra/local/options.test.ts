@@ -3,21 +3,16 @@ import { expect, test } from "vitest";
 import { readOptions } from "../../../infra/local/options.ts";
 import { serviceUrl } from "../../../infra/local/servers/address.ts";
 
+const wrongOrigin = (origin: string): string =>
+  `ALLOWED_ORIGINS: must be an origin such as https://app.example.com, or *, and not "${origin}"`;
+
 test.each([
   [{ PORT: "http" }, [], "PORT: the value is not valid"],
   [{ HOST: "" }, [], "HOST: the value is not valid"],
   [{ LOCAL_TIME_SCALE: "0" }, [], "LOCAL_TIME_SCALE: the value is not valid"],
   [{}, ["--seed", "many"], "--seed: the value is not valid"],
-  [
-    { ALLOWED_ORIGINS: "https://a.test/" },
-    [],
-    'ALLOWED_ORIGINS: must be an origin such as https://app.example.com, or *, and not "https://a.test/"',
-  ],
-  [
-    { ALLOWED_ORIGINS: "https://a.test, app" },
-    [],
-    'ALLOWED_ORIGINS: must be an origin such as https://app.example.com, or *, and not "app"',
-  ],
+  [{ ALLOWED_ORIGINS: "https://a.test/" }, [], wrongOrigin("https://a.test/")],
+  [{ ALLOWED_ORIGINS: "https://a.test, app" }, [], wrongOrigin("app")],
   [
     { WEBHOOK_URL_POLICY: "public" },
     ["--webhooks"],

@@ -146,30 +146,16 @@ describe("records are cut into batches", () => {
 
 test("a record has the form in which Lambda hands it to a function", () => {
   const bytes = Uint8Array.of(1, 2, 255);
-  const record: StreamRecord = {
-    eventID: "e",
-    eventName: "MODIFY",
-    eventSource: "aws:dynamodb",
-    dynamodb: {
-      SequenceNumber: "7",
-      StreamViewType: "NEW_AND_OLD_IMAGES",
-      ApproximateCreationDateTime: new Date(1_500),
-      Keys: { pk: { S: "a" } },
-      OldImage: { flag: { BOOL: false }, none: { NULL: true }, number: { N: "1e3" }, texts: { SS: ["a"] } },
-      NewImage: { bytes: { B: bytes }, many: { BS: [bytes] }, list: { L: [{ M: { in: { B: bytes } } }] } },
-    },
-  };
-  expect(lambdaRecord(record)).toEqual({
-    eventID: "e",
-    eventName: "MODIFY",
-    eventSource: "aws:dynamodb",
-    dynamodb: {
-      SequenceNumber: "7",
-      StreamViewType: "NEW_AND_OLD_IMAGES",
-      ApproximateCreationDateTime: 1.5,
-      Keys: { pk: { S: "a" } },
-      OldImage: { flag: { BOOL: false }, none: { NULL: true }, number: { N: "1e3" }, texts: { SS: ["a"] } },
-      NewImage: { bytes: { B: "AQL/" }, many: { BS: ["AQL/"] }, list: { L: [{ M: { in: { B: "AQL/" } } }] } },
-    },
-  });
+  const head = { eventID: "e", eventName: "MODIFY", eventSource: "aws:dynamodb" } as const;
+  const same = {
+    SequenceNumber: "7",
+    StreamViewType: "NEW_AND_OLD_IMAGES",
+    Keys: { pk: { S: "a" } },
+    OldImage: { flag: { BOOL: false }, none: { NULL: true }, number: { N: "1e3" }, texts: { SS: ["a"] } },
+  } satisfies StreamRecord["dynamodb"];
+  const imageOf = <B>(B: B) => ({ bytes: { B }, many: { BS: [B] }, list: { L: [{ M: { in: { B } } }] } });
+  const time = new Date(1_500);
+  expect(
+    lambdaRecord({ ...head, dynamodb: { ...same, ApproximateCreationDateTime: time, NewImage: imageOf(bytes) } }),
+  ).toEqual({ ...head, dynamodb: { ...same, ApproximateCreationDateTime: 1.5, NewImage: imageOf("AQL/") } });
 });
