@@ -1,4 +1,4 @@
-/** Tests how commands read their arguments, and their exit codes: 0, 1, 2 for wrong usage, and for `npm run csv` 3 for work to resume. */
+/** Tests how commands read their arguments, how they find the table, and their exit codes (2: wrong usage, 3 of csv: work to resume). */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
 import { optionsOf, runCommand, WrongUsage } from "../../../infra/cli/command/options.ts";
+import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import { present } from "../../harness/shapes.ts";
 import { commandFiles, generatorFiles, runFile } from "./command-process.ts";
 
@@ -32,36 +33,6 @@ const failing: Readonly<Record<string, readonly string[]>> = {
   csv: ["export", "all.csv", "--base", "http://127.0.0.1:9", "--token", "x"],
 };
 
-async function expectHelp(name: string, file: string): Promise<void> {
-  const { code, stdout, stderr } = await runFile(file, ["--help"]);
-  expect([code, stderr]).toEqual([0, ""]);
-  expect(stdout).toMatch(new RegExp(`^usage: npm run (?:--silent )?${name}(?:\\s|$)`));
-  // After each form of the command, an indented line says what the command does. It begins with a verb or with the name of a subcommand.
-  expect(stdout).not.toMatch(/^(?:usage: )?npm run .*\n(?! {4}[a-z])/m);
-  const named = /\nexit code (.+)$/s.exec(stdout)?.[1] ?? "";
-  expect([...named.matchAll(/(?:^|\W)(\d): /g)].map(([, code]) => code)).toEqual(
-    name === "csv" ? ["0", "1", "2", "3"] : ["0", "1", "2"],
-  );
-}
-
-async function expectRefusedOption(name: string, file: string): Promise<void> {
-  const { code, stdout, stderr } = await runFile(file, [...(begins[name] ?? []), "--no-such-option"]);
-  expect([code, stdout, stderr.trim().split("\n").length]).toEqual([2, "", 1]);
-  expect(stderr).toContain("'--no-such-option'");
-  expect(stderr).toContain(`npm run ${/^(token|key)$/.test(name) ? "--silent " : ""}${name} -- --help`);
-}
-
-/** Expects that the command, which reaches no service, prints its target first and ends with exit code 1, or with 3 if it is `csv`. */
-async function expectNamedTarget(name: string, file: string): Promise<void> {
-  const hasStage = !/^(?:token|smoke|csv)$/.test(name);
-  const args = [...present(failing[name]), ...(hasStage ? ["--stage", "test"] : [])];
-  const { code, stdout, stderr } = await runFile(file, args, { AWS_REGION: "eu-west-1" });
-  expect([code, stdout]).toEqual([name === "csv" ? 3 : 1, ""]);
-  expect(stderr).toMatch(
-    hasStage ? /^target: stack Canvassing-test in eu-west-1\n/ : /^target: (?:local service|service) at /,
-  );
-}
-
 const files = new Map(commandFiles());
 
 test("each admin command that has a target is in the list of failing commands", () => {
@@ -70,25 +41,105 @@ test("each admin command that has a target is in the list of failing commands", 
 });
 
 describe.each(commandFiles())("npm run %s", (name, file) => {
-  test.concurrent("answers --help with its usage, its purpose and its exit codes", () => expectHelp(name, file));
+  test.concurrent("answers --help with its usage, its purpose and its exit codes", async () => {
+    const { code, stdout, stderr } = await runFile(file, ["--help"]);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(new RegExp(`^usage: npm run (?:--silent )?${name}(?:\\s|$)`));
+    // After each form of the command, an indented line says what the command does. It begins with a verb or with the name of a subcommand.
+    expect(stdout).not.toMatch(/^(?:usage: )?npm run .*\n(?! {4}[a-z])/m);
+    const named = /\nexit code (.+)$/s.exec(stdout)?.[1] ?? "";
+    const codes = [...named.matchAll(/(?:^|\W)(\d): /g)].map(([, one]) => one);
+    expect(codes).toEqual(name === "csv" ? ["0", "1", "2", "3"] : ["0", "1", "2"]);
+  });
 
-  test.concurrent("refuses an unknown option in one line, with exit code 2", () => expectRefusedOption(name, file));
+  test.concurrent("refuses an unknown option in one line, with exit code 2", async () => {
+    const { code, stdout, stderr } = await runFile(file, [...(begins[name] ?? []), "--no-such-option"]);
+    expect([code, stdout, stderr.trim().split("\n").length]).toEqual([2, "", 1]);
+    expect(stderr).toContain("'--no-such-option'");
+    expect(stderr).toContain(`npm run ${/^(token|key)$/.test(name) ? "--silent " : ""}${name} -- --help`);
+  });
 });
 
-test.concurrent.each(Object.keys(failing))(
-  "npm run %s without a service names its target first, and ends with exit code 1",
-  (name) => expectNamedTarget(name, present(files.get(name))),
+test.concurrent.each(Object.entries(failing))(
+  "npm run %s without a service names its target first, and ends with exit code 1, or with 3 if it is csv",
+  async (name, given) => {
+    const hasStage = !/^(?:token|smoke|csv)$/.test(name);
+    const args = [...given, ...(hasStage ? ["--stage", "test"] : [])];
+    const { code, stdout, stderr } = await runFile(present(files.get(name)), args, { AWS_REGION: "eu-west-1" });
+    expect([code, stdout]).toEqual([name === "csv" ? 3 : 1, ""]);
+    expect(stderr).toMatch(
+      hasStage ? /^target: stack Canvassing-test in eu-west-1\n/ : /^target: (?:local service|service) at /,
+    );
+  },
 );
 
-test.each([
-  ["token", ["rep@acme.test"]],
-  ["csv", ["export", "all.csv", "--as", "owner@acme.test"]],
-  ["smoke", []],
-])("npm run %s without the local service says how to start it", async (name, args) => {
-  const { stderr } = await runFile(present(files.get(name)), args);
-  expect(stderr).toContain(" answers at http://127.0.0.1:9: start ");
-  expect(stderr).toContain("npm start");
-  expect(stderr).not.toMatch(/ECONNREFUSED|\n\s+at /);
+test.each(["token.ts rep@acme.test", "csv.ts export all.csv --as owner@acme.test", "smoke.ts"])(
+  "%s without the local service says how to start it",
+  async (command) => {
+    const { stderr } = await run(command, {});
+    expect(stderr).toContain(" answers at http://127.0.0.1:9: start ");
+    expect(stderr).toContain("npm start");
+    expect(stderr).not.toMatch(/ECONNREFUSED|\n\s+at /);
+  },
+);
+
+function run(command: string, env: NodeJS.ProcessEnv) {
+  const [file = "", ...args] = command.split(" ");
+  return runFile(`infra/cli/${file}`, args, env);
+}
+
+const NOT_HERE = "no local service answers at http://127.0.0.1:9: start it with npm start; and ";
+const NO_REGION = "cannot be found without an AWS region: set AWS_REGION\n";
+const NO_CREDENTIALS =
+  "cannot be found without AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\n";
+
+test.concurrent.each([
+  ["company-index.ts verify --company 1", {}, 1, `${NOT_HERE}the stack Canvassing ${NO_REGION}`],
+  ["company-index.ts rebuild --company 1 --stack Other", {}, 1, `the stack Other ${NO_REGION}`],
+  ["dead-letters.ts list --stage test", {}, 1, `the stack Canvassing-test ${NO_REGION}`],
+  [
+    "webhooks.ts reconcile --company 1",
+    { AWS_REGION: "us-east-1" },
+    1,
+    `target: stack Canvassing in us-east-1\n${NOT_HERE}the stack Canvassing ${NO_CREDENTIALS}`,
+  ],
+  ["company.ts create --name A --owner a@b.test", {}, 1, `${NOT_HERE}the stack Canvassing ${NO_REGION}`],
+  ["company.ts create --name A --owner a@b.test --sub x", {}, 1, `the stack Canvassing ${NO_REGION}`],
+  ["company.ts create --name A --owner a@b.test --stage test", {}, 1, `the stack Canvassing-test ${NO_REGION}`],
+  [
+    "company.ts create --name A --owner a@b.test --stage test --stack Other",
+    {},
+    2,
+    "--stage and --stack cannot be combined: --stage test means --stack Canvassing-test\n",
+  ],
+])(
+  "%s with %j reaches nothing, and one sentence says what is missing and what to do",
+  async (command, env, code, stderr) => {
+    expect(await run(command, env)).toMatchObject({ code, stdout: "", stderr });
+  },
+);
+
+/** Runs a command next to a local service that answers every request so. Returns the output of the command. */
+async function runBeside(status: number, body: string, command: string) {
+  const service = await serveOnLoopback(async (_, response) => response.writeHead(status).end(body));
+  const { stdout, stderr } = await run(command, { PORT: new URL(service.endpoint).port });
+  const output = stdout + stderr;
+  service.stop();
+  return output.replaceAll(service.endpoint, "URL");
+}
+
+test("a command that meets a starting local service acts nowhere else", async () => {
+  for (const command of ["company.ts check --company 1", "dead-letters.ts list", "smoke.ts"]) {
+    const output = await runBeside(503, "the service is starting\n", command);
+    expect(output).toContain('the local service at URL is starting: wait for the line "ready"');
+  }
+});
+
+test("a command names the output that a service of another release lacks", async () => {
+  const outputs = { TableName: "T", DynamoDbEndpoint: "http://127.0.0.1:9", SqsEndpoint: "http://127.0.0.1:9" };
+  expect(await runBeside(200, JSON.stringify(outputs), "dead-letters.ts list")).toBe(
+    "target: local service at URL\nURL has no output DeliveriesUrl, because it is of another release than this command\n",
+  );
 });
 
 const create = ["create", "--name", "Acme", "--owner", "owner@acme.test"];
@@ -139,6 +190,9 @@ test.concurrent.each([
   ],
   ["load", ["--base", "http://127.0.0.1:9"], "--base needs --tokens FILE or the variable LOAD_TOKENS"],
   ["csv", ["improt", "a.csv", "--token", "secret"], "improt: unknown command"],
+  ["csv", ["--token", "secret"], "usage: npm run csv -- import FILE [options]"],
+  ["csv", ["import", "--token", "secret"], "FILE: is required"],
+  ["csv", ["import", "a", "b", "--token", "secret"], "Unexpected argument 'b'"],
   ["token", [], "EMAIL: is required"],
   ["token", ["a@acme.test", "b@acme.test"], "Unexpected argument 'b@acme.test'"],
   [
@@ -155,53 +209,27 @@ test.concurrent.each([
   expect([code, stdout, stderr.split("\n")[0]?.replace(/: see npm run .* -- --help$/, "")]).toEqual([2, "", reason]);
 });
 
-const usage = "npm run sample -- [--count N]";
-const read = (...args: string[]) => optionsOf(args, { count: { type: "string" } }, usage);
-
-test("arguments are read; an option that takes one value and occurs twice leads to one line, unless it may be repeated", () => {
+test("arguments are read; an option without a value, and an option that occurs twice and may not, lead to one line", () => {
+  const usage = "npm run sample -- [--count N]";
+  const read = (...args: string[]) => optionsOf(args, { count: { type: "string" } }, usage);
+  const wrong = (reason: string) => new WrongUsage(`${reason}: see npm run sample -- --help`);
   expect({ ...read("--count", "7") }).toEqual({ count: "7" });
-  expect(() => read("--count", "7", "--count=8")).toThrow(
-    new WrongUsage("Option '--count' occurs twice: see npm run sample -- --help"),
-  );
+  expect(() => read("--count")).toThrow(wrong("Option '--count <value>' argument missing"));
+  expect(() => read("--count", "7", "--count=8")).toThrow(wrong("Option '--count' occurs twice"));
   const list = { count: { type: "string", multiple: true } } as const;
   expect({ ...optionsOf(["--count", "7", "--count=8"], list, usage) }).toEqual({ count: ["7", "8"] });
 });
 
-test.each([
-  ["--cuont=7", "Unknown option '--cuont': see npm run sample -- --help"],
-  ["--count", "Option '--count <value>' argument missing: see npm run sample -- --help"],
-  ["seven", "Unexpected argument 'seven': see npm run sample -- --help"],
-])("the argument %s leads to one line", (wrong, line) => {
-  const fault = () => read(wrong);
-  expect(fault).toThrow(WrongUsage);
-  expect(fault).toThrow(new RegExp(`^${line.replaceAll(/[<>-]/g, "\\$&")}$`));
-});
-
-type Main = () => Promise<number | undefined>;
-const mains: readonly [name: string, main: Main, code: number][] = [
-  ["without a result", async () => undefined, 0],
-  ["with a result", async () => 3, 3],
-  [
-    "that has set a code",
-    async () => {
-      process.exitCode = 1;
-      return undefined;
-    },
-    1,
-  ],
-  ["with an error", () => Promise.reject(new Error("as planned")), 1],
-  ["with wrong arguments", () => Promise.reject(new WrongUsage("as planned")), 2],
-];
-test.each(mains)("the exit code of a command %s is right", async (_, main, code) => {
+test("a command without a result ends with the exit code that it has set, or with 0", async () => {
   const { exitCode } = process;
-  process.exitCode = undefined;
-  const error = vi.spyOn(console, "error").mockReturnValue();
   onTestFinished(() => {
     process.exitCode = exitCode;
-    error.mockRestore();
   });
-  await runCommand(main);
-  expect(process.exitCode).toBe(code);
+  for (const set of [undefined, 1]) {
+    process.exitCode = set;
+    await runCommand(async () => undefined);
+    expect(process.exitCode).toBe(set ?? 0);
+  }
 });
 
 test("all commands read their arguments in the same way", () => {
