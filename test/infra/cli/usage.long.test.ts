@@ -8,6 +8,7 @@ import { root } from "../../../infra/build/bundle.ts";
 import { optionsOf, runCommand, WrongUsage } from "../../../infra/cli/command/options.ts";
 import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import { present } from "../../harness/shapes.ts";
+import { wordsOf } from "../../security/documented-actions.ts";
 import { commandFiles, generatorFiles, runFile } from "./command-process.ts";
 
 /** For each command whose subcommands have different options, the subcommand to which the test passes a wrong option. */
@@ -142,69 +143,55 @@ test("a command names the output that a service of another release lacks", async
   );
 });
 
-const create = ["create", "--name", "Acme", "--owner", "owner@acme.test"];
-
 test.concurrent.each([
-  ["load", ["--companies", "0"], '--companies: must be a whole number from 1 to 2000, and not "0"'],
-  ["load", ["--seconds", "1e2"], '--seconds: must be a number from 1 to 600, and not "1e2"'],
+  ["load --companies 0", '--companies: must be a whole number from 1 to 2000, and not "0"'],
+  ["load --seconds 1e2", '--seconds: must be a number from 1 to 600, and not "1e2"'],
   [
-    "load",
-    ["--base", "api.example.com"],
+    "load --base api.example.com",
     '--base: must be a URL that begins with http:// or https://, and not "api.example.com"',
   ],
-  ["load", ["--noisy", "2", "--times", "2"], "--noisy and --times cannot be combined: run the command once with each"],
-  ["load", ["--max-ratio", "3"], "--max-ratio: needs --noisy"],
-  ["load", ["--tokens", "tokens.json"], "--tokens: needs --base"],
+  ["load --noisy 2 --times 2", "--noisy and --times cannot be combined: run the command once with each"],
+  ["load --max-ratio 3", "--max-ratio: needs --noisy"],
+  ["load --tokens tokens.json", "--tokens: needs --base"],
   [
-    "company",
-    [...create, "--sub", " s"],
+    'company create --name Acme --owner owner@acme.test --sub " s"',
     '--sub: must be a text of 1 to 255 characters without blanks at its ends, and not " s"',
   ],
-  ["company", ["create", "--name", "A", "--owner", "a@b"], '--owner: must be an e-mail address, and not "a@b"'],
-  ["company", ["suspend", "--company", " 1"], '--company: must be the id of a company, and not " 1"'],
+  ["company create --name A --owner a@b", '--owner: must be an e-mail address, and not "a@b"'],
+  ['company suspend --company " 1"', '--company: must be the id of a company, and not " 1"'],
+  ["company export --company 1 --read-units 0", '--read-units: must be a whole number from 1 to 999999, and not "0"'],
+  ['restore verify --table ""', '--table: must be the name of a table, and not ""'],
+  ["restore table --as New --to yesterday", '--to: must be a time such as 2026-11-22T10:00:00Z, and not "yesterday"'],
+  ["canary create --sub s", "SMOKE_TOKEN_URL: is required with --sub"],
+  ["load --beside x", '--beside: must be hanging or fan-out or bulk, and not "x"'],
   [
-    "company",
-    ["export", "--company", "1", "--read-units", "0"],
-    '--read-units: must be a whole number from 1 to 999999, and not "0"',
-  ],
-  ["restore", ["verify", "--table", ""], '--table: must be the name of a table, and not ""'],
-  [
-    "restore",
-    ["table", "--as", "New", "--to", "yesterday"],
-    '--to: must be a time such as 2026-11-22T10:00:00Z, and not "yesterday"',
-  ],
-  ["canary", ["create", "--sub", "s"], "SMOKE_TOKEN_URL: is required with --sub"],
-  ["load", ["--beside", "x"], '--beside: must be hanging or fan-out or bulk, and not "x"'],
-  [
-    "csv",
-    ["import", "a.csv", "--token", ""],
+    'csv import a.csv --token ""',
     "set the variable TOKEN or --token to an access token, or name a user of the local service by --as",
   ],
-  ["csv", ["import", "a.csv", "--as", " "], '--as: must be an e-mail address, and not " "'],
-  ["dead-letters", ["redrive"], "QUEUE: is required"],
-  ["dead-letters", ["redrive", "delivery"], "delivery: no queue has this name"],
+  ['csv import a.csv --as " "', '--as: must be an e-mail address, and not " "'],
+  ["dead-letters redrive", "QUEUE: is required"],
+  ["dead-letters redrive delivery", "delivery: no queue has this name"],
   [
-    "load",
-    ["--base", "http://127.0.0.1:9", "--tokens", "package.json"],
+    "load --base http://127.0.0.1:9 --tokens package.json",
     '--tokens: must be the name of a file with a list of tokens in JSON, and not "package.json"',
   ],
-  ["load", ["--base", "http://127.0.0.1:9"], "--base needs --tokens FILE or the variable LOAD_TOKENS"],
-  ["csv", ["improt", "a.csv", "--token", "secret"], "improt: unknown command"],
-  ["csv", ["--token", "secret"], "usage: npm run csv -- import FILE [options]"],
-  ["csv", ["import", "--token", "secret"], "FILE: is required"],
-  ["csv", ["import", "a", "b", "--token", "secret"], "Unexpected argument 'b'"],
-  ["token", [], "EMAIL: is required"],
-  ["token", ["a@acme.test", "b@acme.test"], "Unexpected argument 'b@acme.test'"],
+  ["load --base http://127.0.0.1:9", "--base needs --tokens FILE or the variable LOAD_TOKENS"],
+  ["csv improt a.csv --token secret", "improt: unknown command"],
+  ["csv --token secret", "usage: npm run csv -- import FILE [options]"],
+  ["csv import --token secret", "FILE: is required"],
+  ["csv import a b --token secret", "Unexpected argument 'b'"],
+  ["token", "EMAIL: is required"],
+  ["token a@acme.test b@acme.test", "Unexpected argument 'b@acme.test'"],
   [
-    "company",
-    ["suspend", "--company", "1", "--stage", ""],
+    'company suspend --company 1 --stage ""',
     '--stage: must be 2 to 20 lower-case letters, digits and hyphens, such as test, and not ""',
   ],
-  ["company", ["suspend", "--company", "1", "--stack", ""], '--stack: must be the name of a stack, and not ""'],
-  ["company", ["suspend"], "--company: is required"],
-  ["company", ["crate", "--name", "A"], "crate: unknown command"],
-  ["restore", ["delete", "--table", "Restored", "--as", "Other"], "--as: this command has no such option"],
-])("npm run %s with %j names the reason in one line, with exit code 2", async (name, args, reason) => {
+  ['company suspend --company 1 --stack ""', '--stack: must be the name of a stack, and not ""'],
+  ["company suspend", "--company: is required"],
+  ["company crate --name A", "crate: unknown command"],
+  ["restore delete --table Restored --as Other", "--as: this command has no such option"],
+])("npm run %s names the reason in one line, with exit code 2", async (command, reason) => {
+  const [name = "", ...args] = wordsOf(command);
   const { code, stdout, stderr } = await runFile(present(files.get(name)), args);
   expect([code, stdout, stderr.split("\n")[0]?.replace(/: see npm run .* -- --help$/, "")]).toEqual([2, "", reason]);
 });
