@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { BEGIN, csvExportStage, DOWNLOAD, STATE, startCsv } from "./csv-stage.ts";
+import { BEGIN, csvExportStage, DOWNLOAD, failure, STATE, startCsv } from "./csv-stage.ts";
 
 const { as, proxy, folder, whole, newFile, args, run, start, siblings } = await csvExportStage();
 
@@ -32,7 +32,7 @@ test("accepts the filters of the list", async () => {
 test("reports that the bucket has lost the file; the same command makes a new export", async () => {
   const file = newFile();
   proxy.fail(DOWNLOAD, { answer: 404 });
-  expect(await run(file)).toMatchObject({ code: 1, stderr: expect.stringContaining("no longer has the file") });
+  expect(await run(file)).toMatchObject(failure(1, "no longer has the file"));
   expect(siblings(file)).toEqual([]);
   expect(await run(file)).toMatchObject({ code: 0 });
   expect(readFileSync(file, "utf8")).toBe(whole);
@@ -51,10 +51,7 @@ test("the same command resumes an export that was killed while it waited, and a 
   const receiving = start(file, filter);
   await proxy.received(DOWNLOAD);
   receiving.child.kill("SIGINT");
-  expect(await receiving.ended).toMatchObject({
-    code: 3,
-    stderr: expect.stringContaining("interrupted: run the same command to resume"),
-  });
+  expect(await receiving.ended).toMatchObject(failure(3, "interrupted: run the same command to resume"));
   expect(existsSync(file)).toBe(false);
   const completed = used();
   expect(await run(file, filter)).toMatchObject({ code: 0 });
@@ -69,10 +66,7 @@ test("a file may contain only the header; a wrong filter is reported", async () 
   expect(await run(file, "--city", "Nowhere")).toMatchObject({ code: 0, stdout: `${file}: 0 prospects\n` });
   expect(readFileSync(file, "utf8")).toBe(whole.slice(0, whole.indexOf("\r\n") + 2));
   const wrong = newFile();
-  expect(await run(wrong, "--bbox=5")).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining("bbox must be four numbers"),
-  });
+  expect(await run(wrong, "--bbox=5")).toMatchObject(failure(1, "bbox must be four numbers"));
   expect(existsSync(wrong)).toBe(false);
 });
 
@@ -80,24 +74,22 @@ test("a pipe or folder is not replaced", async () => {
   const pipe = `${newFile()}.pipe`;
   execFileSync("mkfifo", [pipe]);
   for (const other of [pipe, folder]) {
-    const stderr = expect.stringContaining(`${other} is not a regular file and cannot be replaced\n`);
-    expect(await run(other)).toMatchObject({ code: 1, stderr });
+    expect(await run(other)).toMatchObject(failure(1, `${other} is not a regular file and cannot be replaced\n`));
   }
   expect(statSync(pipe).isFIFO()).toBe(true);
 });
 
-test("a local error ends the command at once, without another export", async () => {
+test("a local error ends the command at once with one line, without another export", async () => {
   const file = newFile();
   const begun = (): number => proxy.calls.filter((call) => call === BEGIN).length;
   const before = begun();
-  expect(await run(join(file, "..", "nowhere", "x.csv"))).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining("no such file or directory"),
-  });
+  const missing = join(file, "../nowhere");
+  const stderr = `target: service at ${proxy.url}\nENOENT: no such file or directory, access '${missing}'\n`;
+  expect(await run(join(missing, "x.csv"))).toEqual({ code: 1, stdout: "", stderr });
   expect(begun()).toBe(before);
   // `ulimit -f 1` limits each file to one kilobyte, as if the disk were full.
   const full = startCsv(["export", ...args(file, "--bbox=-106,38,-104,41")], "ulimit -f 1");
-  expect(await full.ended).toMatchObject({ code: 1, stderr: expect.stringContaining("file too large") });
+  expect(await full.ended).toMatchObject(failure(1, "file too large"));
   expect(begun()).toBe(before + 1);
   expect(existsSync(file)).toBe(false);
   expect(siblings(file)).toEqual([]);

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { at } from "../../harness/client.ts";
 import { pressCtrlC } from "../../harness/process.ts";
 import { dataOf, uniqueName } from "../../harness/shapes.ts";
-import { csv, csvImportStage, IMPORTS, ROWS, startNpmCsv } from "./csv-stage.ts";
+import { csv, csvImportStage, failure, IMPORTS, ROWS, startNpmCsv } from "./csv-stage.ts";
 
 const { as, proxy, folder, newFile, args, run, start, present } = await csvImportStage();
 
@@ -60,10 +60,7 @@ test("Ctrl-C explains how to resume, and the command behaves as explained", asyn
   const sending = start(file);
   await proxy.received("PUT /uploads");
   sending.child.kill("SIGINT");
-  expect(await sending.ended).toMatchObject({
-    code: 3,
-    stderr: expect.stringContaining("interrupted: run the same command to resume"),
-  });
+  expect(await sending.ended).toMatchObject(failure(3, "interrupted: run the same command to resume"));
   // A bucket answers 412 if it already has the file. The command then waits until the service has imported the file.
   proxy.fail("PUT /uploads", { answer: 412 });
   const waiting = start(file);
@@ -110,28 +107,18 @@ test("a failed import does not block the next one", async () => {
   expect(await present(city)).toBe(ROWS);
 });
 
-test("prints the problem details of the service, and the usage after wrong options", async () => {
+test("prints the problem details of the service, or that it does not answer", async () => {
   const { file } = newFile();
   const base = ["--base", proxy.url] as const;
   const denied = await csv("import", file, ...base, "--as", as.rep.email);
-  expect(denied).toMatchObject({
-    code: 1,
-    stdout: "",
-    stderr: expect.stringMatching(
-      /^target: service at \S+\nYou lack the permission canManageProspects.*\(403, request .*\)\n$/,
-    ),
-  });
+  expect(denied).toMatchObject({ code: 1, stdout: "" });
+  expect(denied.stderr).toMatch(
+    /^target: service at \S+\nYou lack the permission canManageProspects.*\(403, request .*\)\n$/,
+  );
   const forged = await csv("import", file, ...base, "--token", "x");
   expect(forged).toMatchObject({ code: 1, stderr: expect.stringContaining("(401, request") });
   const nobody = await csv("import", file, "--base", "http://127.0.0.1:9", "--token", "x");
-  expect(nobody).toMatchObject({ code: 3, stderr: expect.stringContaining("does not answer") });
-  for (const wrong of [[], ["import"], ["import", "a", "b"], ["move", file], ["import", file, "--mapping", "x"]]) {
-    const { code, stderr } = await csv(...wrong, ...base, "--as", as.owner.email);
-    expect({ code, stderr }, wrong.join(" ")).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/^usage: npm run csv|: see npm run csv -- --help\n$/m),
-    });
-  }
+  expect(nobody).toMatchObject(failure(3, "does not answer"));
 });
 
 test("refuses an empty file, a pipe, and an error file that is the imported file, before it begins an import", async () => {
@@ -142,13 +129,10 @@ test("refuses an empty file, a pipe, and an error file that is the imported file
   symlinkSync(file, link);
   const content = readFileSync(file, "utf8");
   const begunBefore = proxy.calls.filter((call) => call === `POST ${IMPORTS}`).length;
-  expect(await run(empty)).toMatchObject({ code: 1, stderr: expect.stringContaining(`\n${empty} is empty\n`) });
-  expect(await run(pipe)).toMatchObject({ code: 1, stderr: expect.stringContaining("is not a regular file") });
+  expect(await run(empty)).toMatchObject(failure(1, `\n${empty} is empty\n`));
+  expect(await run(pipe)).toMatchObject(failure(1, "is not a regular file"));
   for (const same of [file, link]) {
-    expect(await run(file, "--errors", same)).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining("is the file to be imported"),
-    });
+    expect(await run(file, "--errors", same)).toMatchObject(failure(1, "is the file to be imported"));
   }
   expect(readFileSync(file, "utf8")).toBe(content);
   expect(proxy.calls.filter((call) => call === `POST ${IMPORTS}`)).toHaveLength(begunBefore);
@@ -189,16 +173,9 @@ test("--mapping takes headers, --match-by updates, and the result names what was
   );
 });
 
-test.each([
-  ["a missing file", ["import", "/nowhere/a.csv"], "ENOENT: no such file or directory, stat '/nowhere/a.csv'\n"],
-  ["a missing folder", ["export", "/nowhere/all.csv"], "ENOENT: no such file or directory, access '/nowhere'\n"],
-])("%s is reported in one line", async (_, words, sentence) => {
-  const access = ["--base", proxy.url, "--as", as.owner.email];
-  expect(await csv(...words, ...access)).toMatchObject({
-    code: 1,
-    stdout: "",
-    stderr: `target: service at ${proxy.url}\n${sentence}`,
-  });
+test("a missing file is reported in one line", async () => {
+  const stderr = `target: service at ${proxy.url}\nENOENT: no such file or directory, stat '/nowhere/a.csv'\n`;
+  expect(await run("/nowhere/a.csv")).toEqual({ code: 1, stdout: "", stderr });
 });
 
 test("wrong options are explained in sentences, and --help prints the options and columns", async () => {
@@ -212,7 +189,7 @@ test("wrong options are explained in sentences, and --help prints the options an
       '--match-by: must be id, sourceId or emailAddress, and not "name"',
     ],
   ] as const) {
-    expect(await run(file, ...wrong)).toMatchObject({ code: 2, stderr: expect.stringContaining(sentence) });
+    expect(await run(file, ...wrong)).toMatchObject(failure(2, sentence));
   }
   const help = await csv("--help");
   expect(help).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("sourceId") });

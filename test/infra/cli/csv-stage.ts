@@ -22,6 +22,9 @@ export const startNpmCsv = (...args: readonly string[]): Running =>
 
 export const csv = (...args: readonly string[]): Promise<Ended> => startCsv(args).ended;
 
+/** What a command returns that ends with this exit code and prints this text on stderr. */
+export const failure = (code: number, text: string) => ({ code, stderr: expect.stringContaining(text) });
+
 /** The returned functions `run` and `start` run the command `name` as the user `user` of a new company. */
 async function csvStage(name: "export" | "import", user: "owner" | "importer") {
   const as = await newTeam();
