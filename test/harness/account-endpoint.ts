@@ -13,16 +13,13 @@ export const STACK = "Canvassing";
 
 export type AccountEndpoint = Awaited<ReturnType<typeof startAccountEndpoint>>;
 
-const Parameter = z.object({ Name: z.string(), Value: z.optional(z.string()) });
+const Parameter = z.object({ Name: z.string(), Value: z.string() });
 
 /** @param outputs the answer of the local service to `GET /local/outputs` */
 export async function startAccountEndpoint(
   outputs: Readonly<Record<"DynamoDbEndpoint" | "S3Endpoint" | "SqsEndpoint", string> & { OwnTableName?: string }>,
 ) {
   const users: PoolUsers = new Map();
-  const parameters = new Map<string, string>();
-  /** For each request so far, the name of the AWS service, for example `dynamodb`. */
-  const calls: string[] = [];
   /** The IAM actions that the requests so far need, for example `dynamodb:GetItem`. */
   const actions = new Set<string>();
   const servers: Readonly<Record<string, string>> = {
@@ -40,10 +37,8 @@ export async function startAccountEndpoint(
       }));
 
   function answerSsm(operation: string | undefined, body: string): PoolAnswer {
-    const { Name, Value } = Parameter.parse(JSON.parse(body));
-    if (operation !== "PutParameter" || Value === undefined)
-      return { status: 400, body: { __type: "UnknownOperation" } };
-    parameters.set(Name, Value);
+    const isParameter = operation === "PutParameter" && Parameter.safeParse(JSON.parse(body)).success;
+    if (!isParameter) return { status: 400, body: { __type: "UnknownOperation" } };
     return { status: 200, body: { Version: 1 } };
   }
 
@@ -69,7 +64,6 @@ export async function startAccountEndpoint(
 
   const server = await serveOnLoopback(async (request, response) => {
     const service = serviceOf(request.headers);
-    calls.push(service);
     const content = await buffer(request);
     const body = content.toString();
     const { method = "GET", url = "/", headers: given } = request;
@@ -91,7 +85,7 @@ export async function startAccountEndpoint(
     AWS_ACCESS_KEY_ID: "local",
     AWS_SECRET_ACCESS_KEY: "local",
   };
-  return { environment, users, parameters, calls, actions, stop: server.stop };
+  return { environment, users, actions, stop: server.stop };
 }
 
 async function relay(to: string, request: IncomingMessage, content: Buffer, response: ServerResponse): Promise<void> {

@@ -122,7 +122,6 @@ const lasting = ({ rows }: { readonly rows: readonly Item[] }): Item[] =>
     .filter(({ type }) => /^(?:company|user|identity|status|tag|prospect|note|email)$/.test(String(type)))
     .toSorted((one, other) => `${one.pk} ${one.sk}`.localeCompare(`${other.pk} ${other.sk}`));
 
-const Exported = z.object({ counts: z.record(z.string(), z.int()) });
 const Report = z.object({
   company: z.int(),
   rowsLeft: z.record(z.string(), z.int()),
@@ -147,8 +146,8 @@ test("a deleted company leaves nothing in table, bucket, queues and user pool", 
   expect(await succeed("company", "suspend", ...N)).toContain("the API refuses requests of its 2 users");
   await fetch(`${url}/local/authorizers-cache`, { method: "DELETE" });
   expect((await gone.owner.GET("/api/me")).response.status).toBe(401);
-  const { counts } = Exported.parse(JSON.parse(await succeed("company", "export", ...N)));
-  expect(counts).toMatchObject({ prospect: 1, note: 1, user: 2 });
+  const exported = JSON.parse(await succeed("company", "export", ...N));
+  expect(exported).toMatchObject({ counts: { prospect: 1, note: 1, user: 2 } });
   await new Promise((resolve) => setTimeout(resolve, QUIET_MS / FAST_SCALE));
   await kept.addNote();
   const before = await traces(kept);
@@ -196,36 +195,20 @@ test("a deleted company leaves nothing in table, bucket, queues and user pool", 
   expect(logged).not.toContain("delivery missing");
 });
 
-test("each other admin command finds the deployment through AWS_ENDPOINT_URL, also those that let a company in again and check it", async () => {
-  const { id, repair, addNote } = await company("tested");
-  repair();
-  await addNote();
+test("a suspended company is not deleted at once, but resumed; a check finds its rows, and no company with a mistyped id", async () => {
+  const { id } = await company("tested");
   const N = ["--company", String(id)];
   const text = `company ${id} is suspended: the API refuses requests of its 2 users\n`;
   expect(await succeed("company", "suspend", ...N)).toBe(text);
   const early = await run("company", ["delete", ...N, "--confirm", "tested"]);
-  expect(early).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/\n.* may run until 20\S+Z: try again then\n$/),
-  });
+  const refusal = expect.stringMatching(/\n.* may run until 20\S+Z: try again then\n$/);
+  expect(early).toMatchObject({ code: 1, stderr: refusal });
   expect(await succeed("company", "resume", ...N)).toBe(
     `company ${id} is active: the API accepts requests of its 2 users\n`,
   );
   const { code, stdout } = await run("company", ["check", ...N]);
   expect([code, JSON.parse(stdout)]).toMatchObject([1, { erasedAt: null, rowsLeft: { company: 1, user: 2 } }]);
   const unknown = await run("company", ["check", "--company", "9999999"]);
-  expect(unknown).toMatchObject({
-    code: 1,
-    stdout: "",
-    stderr: expect.stringContaining("no erasure of it is recorded"),
-  });
-  expect(await succeed("company-index", "verify", ...N)).toContain("0 faults");
-  expect(await succeed("company-index", "rebuild", ...N)).toContain(`company ${id}`);
-  expect(await succeed("webhooks", "reconcile", ...N)).toContain(`company ${id}`);
-  expect(await succeed("dead-letters", "list")).toMatch(/^deliveries +0\n/);
-  expect(await succeed("dead-letters", "redrive", "deliveries")).toContain("0 done again, 0 failed");
-  expect(await succeed("restore", "verify", "--table", outputs.TableName)).toContain(`company ${id}: no faults`);
-  expect(await succeed("canary", "create")).toContain('"Smoke test" has the user');
-  expect([...account.parameters.values()]).toEqual([expect.stringContaining("password")]);
-  expect(new Set(account.calls)).toEqual(new Set(["cloudformation", "cognito-idp", "dynamodb", "s3", "sqs", "ssm"]));
+  expect(unknown).toMatchObject({ code: 1, stdout: "" });
+  expect(unknown.stderr).toContain("no erasure of it is recorded");
 });
