@@ -31,14 +31,11 @@ const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 const clock = { now: () => now.ms };
 /** The live table and the restored table use the same bucket, as a service does before and after it is switched to the restored table. */
 const bucket = memoryBucket();
-const silent = { send: async () => undefined };
+const silent = { send: async () => undefined, returnIn: async () => undefined };
 
 /** Returns a service on the table with this name. Each call of `sound` returns the context of a new function with empty caches. */
 const on = (name: string) => ({
-  sound: (): JobContext => {
-    const jobs = { ...silent, returnIn: async () => undefined };
-    return { ...contextOn(storeOf(name).table, clock), objects: bucket, jobs };
-  },
+  sound: (): JobContext => ({ ...contextOn(storeOf(name).table, clock), objects: bucket, jobs: silent }),
 });
 const live = on(TABLE);
 const restored = on(RESTORED);
@@ -131,7 +128,7 @@ describe("in the restored table", () => {
     expect(await outcomesOf(restored, stage, job)).toEqual(repeated("changed", 2 * SMALL_CHUNK));
     expect(await versions(restored, stage)).toEqual([...repeated(3, 3 * SMALL_CHUNK), 2, 2]);
     const sent: JobMessage[] = [];
-    const jobs = { send: async (message: JobMessage) => void sent.push(message), returnIn: async () => undefined };
+    const jobs = { ...silent, send: async (message: JobMessage) => void sent.push(message) };
     await sweepJobs({ ...restored.sound(), jobs });
     expect(sent).toContainEqual(job);
     expect(await untilEnded(restored, stage, job)).toMatchObject({ state: "completed", changed: COUNT });
