@@ -33,17 +33,9 @@ async function expectRefusal(answer: Response, status: number, type: string): Pr
 }
 
 describe("a request", () => {
-  test.each([
-    undefined,
-    "",
-    "Bearer",
-    "Bearer ",
-    "Basic all",
-    "bearer all",
-    "Bearer all all",
-    "Bearer 1",
-    "xBearer all",
-  ])("with the header %j invokes no function", async (authorization) => {
+  const wrong = ["", "Bearer", "Bearer ", "Basic all", "bearer all", "Bearer all all", "Bearer 1", "xBearer all"];
+
+  test.each([undefined, ...wrong])("with the header %j invokes no function", async (authorization) => {
     const called = await calledBy(async () => {
       for (const path of ["/guarded", "/guarded/1"]) {
         await expectRefusal(await get(path, authorization), 401, "UNAUTHORIZED");

@@ -67,10 +67,7 @@ const code = {
     const mode = event.queryStringParameters?.mode;
     if (mode === "throw") throw new Error("as asked");
     started ??= Date.now();
-    const headers = {
-      "X-Started": String(started),
-      "X-Principal": event.requestContext.authorizer?.principalId ?? "",
-    };
+    const headers = { "X-Started": String(started), "X-Principal": event.requestContext.authorizer?.principalId ?? "" };
     const body = awslambda.HttpResponseStream.from(stream, {
       statusCode: 201,
       headers: { ...headers, ...(mode === "headers" && { "WWW-Authenticate": "Bearer", Via: "a", Server: "b" }) },
@@ -220,6 +217,9 @@ const definition: Fields = {
 
 const queue = (Properties: Fields = {}): Resource => ({ Type: "AWS::SQS::Queue", Properties });
 
+/** Requests per second. The rate is so low that, after the burst, the throttle allows no further request during the tests. */
+const almostNever = 0.0001;
+
 const api = {
   Api: { Type: "AWS::ApiGateway::RestApi", Properties: { Name: "fixture", Body: definition } },
   Live: {
@@ -229,15 +229,12 @@ const api = {
       StageName: "live",
       MethodSettings: [
         { HttpMethod: "*", ResourcePath: "/*", ThrottlingRateLimit: 10_000, ThrottlingBurstLimit: 10_000 },
-        // The throttle allows a burst of two requests. The rate is so low that it allows no third request during the tests.
-        { HttpMethod: "GET", ResourcePath: "/~1limited", ThrottlingRateLimit: 0.0001, ThrottlingBurstLimit: 2 },
+        { HttpMethod: "GET", ResourcePath: "/~1limited", ThrottlingRateLimit: almostNever, ThrottlingBurstLimit: 2 },
       ],
     },
   },
 };
 
-/** Requests per second. The rate is so low that, after the burst, the throttle allows no further request during the tests. */
-const almostNever = 0.0001;
 const member = (key: string): Resource => ({
   Type: "AWS::ApiGateway::UsagePlanKey",
   Properties: { KeyId: ref(key), KeyType: "API_KEY", UsagePlanId: ref("Plan") },
