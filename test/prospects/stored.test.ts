@@ -139,6 +139,8 @@ const appointment: StoredAppointment = {
   ...dated,
 };
 
+const place = { address1: "1 Elm St", address2: null, city: "Denver", state: "CO", zip: "80202" };
+
 /** A prospect with a value in every field. Only `deletedAt` is missing, because the prospect is not deleted. */
 const full: Required<Omit<StoredProspect, "deletedAt">> = {
   type: "prospect",
@@ -150,15 +152,7 @@ const full: Required<Omit<StoredProspect, "deletedAt">> = {
   emailAddress: "a@b.test",
   lat: 1.5,
   lng: -2,
-  address: {
-    id: 8,
-    address1: "1 Elm St",
-    address2: null,
-    city: "Denver",
-    state: "CO",
-    zip: "80202",
-    formattedAddress: "by hand",
-  },
+  address: { id: 8, ...place, formattedAddress: "by hand" },
   statusId: 2,
   lastStatusChange: {
     id: 6,
@@ -193,28 +187,12 @@ const full: Required<Omit<StoredProspect, "deletedAt">> = {
   ...dated,
 };
 
+const user = { type: "user", id: 7, companyId: 4, sub: "s", email: "u@b.test", firstName: "U", lastName: "V" } as const;
 const dictionary: Dictionary = {
   version: 1,
   statuses: new Map([[2, { ...status, type: "status", sortOrder: 1, isActive: true, ...dated }]]),
   tags: new Map([[3, { id: 3, value: "Solar", color: "#2563EB", type: "tag", ...dated }]]),
-  users: new Map([
-    [
-      7,
-      {
-        type: "user",
-        id: 7,
-        companyId: 4,
-        sub: "s",
-        email: "u@b.test",
-        firstName: "U",
-        lastName: "V",
-        role: "sales",
-        permissions: [],
-        isActive: true,
-        ...dated,
-      },
-    ],
-  ]),
+  users: new Map([[7, { ...user, role: "sales", permissions: [], isActive: true, ...dated }]]),
 };
 
 describe("the rows of a page", () => {
