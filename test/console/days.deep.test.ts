@@ -12,7 +12,7 @@ import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
 import { sized } from "../harness/tier.ts";
 import { copyOf } from "./copy.ts";
-import { newDoor, upToDate } from "./field-stage.ts";
+import { doorOf, newDoor, upToDate } from "./field-stage.ts";
 import { browserForAll, chooseUser, jumpTo, visit } from "./visit.ts";
 
 const screen = { width: 320, height: 568 };
@@ -68,7 +68,6 @@ interface Made {
   readonly doors: string[];
 }
 
-/** Opens two phones of a new rep, who has six doors. */
 async function beginWithNewPhones(): Promise<void> {
   for (const { context } of phones) await context.close();
   made = { statuses: new Map(), notes: [], doors: [] };
@@ -96,8 +95,7 @@ async function answerOrLose(phone: Phone, route: Route): Promise<void> {
   await route.abort().catch(() => undefined);
 }
 
-const sheetOf = (page: Page) => page.getByRole("region", { name: "Door" });
-const titleOf = async (page: Page) => (await sheetOf(page).getByRole("heading", { level: 2 }).textContent()) ?? "";
+const titleOf = async (page: Page) => (await doorOf(page).getByRole("heading", { level: 2 }).textContent()) ?? "";
 
 interface Step {
   readonly phone: Phone;
@@ -110,7 +108,7 @@ interface Step {
 async function press({ phone, page, random }: Step): Promise<void> {
   const title = await titleOf(page);
   const status = at(STATUSES, Math.floor(random() * STATUSES.length));
-  await sheetOf(page).getByRole("button", { name: status, exact: true }).click();
+  await doorOf(page).getByRole("button", { name: status, exact: true }).click();
   // A second press of the same status within some seconds shows the same text twice, so the test waits for the last one.
   await page.getByRole("status").getByText(`${status}: ${title}.`).last().waitFor();
   const ofDoor = made.statuses.get(title) ?? new Map<Phone, string>();
@@ -118,7 +116,7 @@ async function press({ phone, page, random }: Step): Promise<void> {
 }
 
 async function note({ page, name }: Step): Promise<void> {
-  const sheet = sheetOf(page);
+  const sheet = doorOf(page);
   await sheet.getByLabel("New note").fill(name);
   await sheet.getByRole("button", { name: "Add note" }).click();
   await sheet.getByRole("list", { name: "Notes" }).getByText(name, { exact: true }).waitFor();
@@ -175,7 +173,7 @@ async function leave({ phone, page }: Step): Promise<void> {
 async function open(phone: Phone): Promise<void> {
   const page = await phone.context.newPage();
   await page.goto("/field");
-  await sheetOf(page).getByRole("heading", { level: 2 }).waitFor();
+  await doorOf(page).getByRole("heading", { level: 2 }).waitFor();
   phone.tabs = [...phone.tabs, page];
 }
 
@@ -214,13 +212,8 @@ const Shown = z.object({
   currentStatus: z.nullable(z.object({ id: z.number(), value: z.string() })),
 });
 async function compare(): Promise<void> {
-  const items = [];
-  for (let page = 1; ; page++) {
-    const query = { pageSize: 500, page };
-    const answer = dataOf(await team.rep.GET("/api/prospects", { params: { query } }));
-    items.push(...answer.items);
-    if (items.length >= answer.total) break;
-  }
+  const { items, total } = dataOf(await team.rep.GET("/api/prospects", { params: { query: { pageSize: 500 } } }));
+  expect(items).toHaveLength(total);
   const byId = (a: { id: number }, b: { id: number }) => a.id - b.id;
   const expected = items.map((item) => Shown.parse(item)).sort(byId);
   for (const { tabs } of phones) {
