@@ -1,7 +1,4 @@
-/**
- * Opens every page of the console, and its dialogs, as an admin and as a rep, on four screens, in light and dark colours. axe finds no
- * fault on any of them. On phones, no page scrolls sideways, and everything that a user can press is on the screen.
- */
+/** Opens every page and dialog on four screens in two colours: axe finds no fault, and all that a user can press is on the screen. */
 import type { Page } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 import { Scope } from "#shared/auth/scopes.ts";
@@ -9,6 +6,7 @@ import { newAccount, newKeyOf } from "../harness/api-key.ts";
 import { faultsOf, openContext } from "../harness/browser.ts";
 import { at, baseUrl, type Client, clientOf, clientWith } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
+import { ringOf } from "../harness/rings.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
 import { browserForAll, desktop, mapOf, type Visit, violationsOf, visit } from "./visit.ts";
@@ -82,16 +80,9 @@ async function fill(): Promise<Ids> {
   );
   onTestFinished(receiver.close);
   const filter = { "newStatus.value": ["Interested", "Appointment Set", "Sold"] };
-  const webhook = dataOf(
-    await team.admin.POST("/api/webhooks", {
-      body: {
-        name: "Telephone system of the office",
-        url: receiver.url,
-        registrations: [{ event: "prospect.created" }, { event: "prospect.status_changed", filter }],
-      },
-    }),
-    201,
-  );
+  const registrations = [{ event: "prospect.created" }, { event: "prospect.status_changed", filter }];
+  const office = { name: "Telephone system of the office", url: receiver.url, registrations };
+  const webhook = dataOf(await team.admin.POST("/api/webhooks", { body: office }), 201);
   const [status] = dataOf(await team.admin.GET("/api/statuses"));
   const me = dataOf(await team.rep.GET("/api/me"));
   const body = {
@@ -103,11 +94,7 @@ async function fill(): Promise<Ids> {
     currentStatusId: status?.id ?? null,
   };
   const prospect = dataOf(await team.rep.POST("/api/prospects", { body }), 201);
-  const polygon = [
-    [-104.96, 39.74],
-    [-104.94, 39.74],
-    [-104.94, 39.76],
-  ];
+  const polygon = ringOf("-104.96 39.74, -104.94 39.74, -104.94 39.76");
   const territory = dataOf(
     await team.admin.POST("/api/territories", { body: { name: "Washington Park", polygon } }),
     201,
@@ -157,7 +144,6 @@ const misplaced = (page: Page): Promise<string[]> =>
       .concat(document.documentElement.scrollWidth > innerWidth ? ["the page"] : []);
   })()`);
 
-/** Checks the page in all colours on all screens. */
 async function expectNoFaults(page: Page, what: string): Promise<void> {
   for (const screen of screens) {
     await page.setViewportSize(screen);

@@ -2,6 +2,7 @@
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
 import type { NewProspect } from "../../docs/client/api.ts";
+import { rectangle } from "../harness/rings.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
 import { type Visit, visit } from "./visit.ts";
@@ -11,7 +12,6 @@ export const screen = { width: 390, height: 780 };
 export const oak = [-104.93, 39.76] as const;
 const address = { address2: null, city: "Denver", state: "CO", zip: "80207" };
 
-/** Creates a door on Elm St. */
 export const newDoor = async (
   { admin }: Team,
   assignedToUserId: number | null,
@@ -38,12 +38,7 @@ export async function newRep(browser: Browser): Promise<{ readonly team: Team; r
   ] as const) {
     dataOf(await team.admin.POST("/api/statuses", { body: { value, color: "#123456", sortOrder } }), 201);
   }
-  const polygon = [
-    [-104.91, 39.74],
-    [-104.89, 39.74],
-    [-104.89, 39.76],
-    [-104.91, 39.76],
-  ];
+  const polygon = rectangle(-104.91, 39.74, -104.89, 39.76);
   dataOf(await team.admin.POST("/api/territories", { body: { name: "Elm", polygon, assignedToUserId: user.id } }), 201);
   const rep = await visit(browser, team.rep.email, "/", screen);
   await upToDate(rep.page);

@@ -5,6 +5,7 @@ import * as z from "zod/mini";
 import { newAccount, newKeyOf } from "../harness/api-key.ts";
 import { at, baseUrl, flushAuthorizers } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
+import { ringOf } from "../harness/rings.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
 import { browserForAll, chooseCsv, desktop, type Visit, visit } from "./visit.ts";
@@ -48,14 +49,7 @@ test("a dry run says how many faulty values would be left empty", async () => {
 test("territories in another coordinate system are refused by its name", async () => {
   const { page } = admin;
   const crs = { type: "name", properties: { name: "EPSG:3857" } };
-  const coordinates = [
-    [
-      [0, 0],
-      [1, 0],
-      [1, 1],
-      [0, 0],
-    ],
-  ];
+  const coordinates = [ringOf("0 0, 1 0, 1 1, 0 0")];
   const features = [{ type: "Feature", properties: {}, geometry: { type: "Polygon", coordinates } }];
   const buffer = Buffer.from(JSON.stringify({ type: "FeatureCollection", crs, features }));
   await page.goto("/territories");

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { Layer, vectorTile } from "#shared/map/vector-tile.ts";
 import { baseUrl } from "../harness/client.ts";
+import { rectangle } from "../harness/rings.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
 import { ATTRIBUTION } from "../harness/tile-server.ts";
@@ -27,11 +28,9 @@ browserForAll(async (browser) => {
   admin = await visit(browser, team.admin.email, "/map", screen, { serviceWorkers: "block" });
 });
 
-const Strings = z.array(z.string());
-const sourcesOn = async (page: Page) =>
-  Strings.parse(await page.evaluate("[...new Set(shownMap.queryRenderedFeatures().map(({ source }) => source))]"));
-const layersOf = async (page: Page) =>
-  Strings.parse(await page.evaluate("shownMap.getStyle().layers.map(({ id }) => id)"));
+const sourcesOn = (page: Page) =>
+  page.evaluate<string[]>("[...new Set(shownMap.queryRenderedFeatures().map(({ source }) => source))]");
+const layersOf = (page: Page) => page.evaluate<string[]>("shownMap.getStyle().layers.map(({ id }) => id)");
 
 const Config = z.looseObject({
   basemap: z.object({ light: z.string(), dark: z.string() }),
@@ -95,7 +94,7 @@ test("clusters are donuts of their statuses, and those that would overlap are on
     "[...new Set(shownMap.queryRenderedFeatures({ layers: ['clusters'] }).map(({ properties }) => properties.icon))]";
   const shares = `${status?.color},16 #9CA3AF,8`;
   await expect
-    .poll(async () => Strings.parse(await page.evaluate(icons)).sort(), soon)
+    .poll(async () => (await page.evaluate<string[]>(icons)).sort(), soon)
     .toEqual([`donut 21 ${shares}`, `donut 22 ${shares}`]);
   await page.unroute("**/api/prospects/tiles/0/0/0.mvt*");
 });
@@ -111,13 +110,8 @@ test("the name of a territory is not under a number", async () => {
   // The coordinates of the centre of the tile 8/53/97.
   const lng = (53.5 / 256) * 360 - 180;
   const lat = (Math.atan(Math.sinh(Math.PI * (1 - (2 * 97.5) / 256))) * 180) / Math.PI;
-  const corners = [
-    [-1, -1],
-    [1, -1],
-    [1, 1],
-    [-1, 1],
-  ].map(([x = 0, y = 0]) => [lng + x / 20, lat + y / 20]);
-  dataOf(await team.admin.POST("/api/territories", { body: { name: "Middle", polygon: corners } }), 201);
+  const polygon = rectangle(lng - 0.05, lat - 0.05, lng + 0.05, lat + 0.05);
+  dataOf(await team.admin.POST("/api/territories", { body: { name: "Middle", polygon } }), 201);
   await page.goto(`/map?at=${lng},${lat},8`);
   await expect.poll(() => clustersOn(page), soon).toEqual([1_500]);
   const names = (place: string) => `shownMap.queryRenderedFeatures(${place}{ layers: ["territory-names"] }).length`;
