@@ -39,20 +39,16 @@ async function changeStatuses(): Promise<void> {
   dataOf(await team.owner.POST("/api/prospects", { body: { name: "Nobody" } }), 201);
 }
 
-/** Returns the dates of the last days in the time zone of the page, and this time zone. */
-async function calendarOf(days: number): Promise<{ dates: string[]; timezone: string }> {
-  const [timezone, today]: string[] = JSON.parse(
-    await admin.page.evaluate(`JSON.stringify([Intl.DateTimeFormat().resolvedOptions().timeZone,
-      new Intl.DateTimeFormat("en-CA").format(Date.now())])`),
-  );
-  const first = Date.parse(present(today)) - (days - 1) * DAY_MS;
-  const dates = Array.from({ length: days }, (_, day) => new Date(first + day * DAY_MS).toISOString().slice(0, 10));
-  return { dates, timezone: present(timezone) };
+/** The time zone of this machine, and so of its browser. */
+const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+function datesOf(days: number): string[] {
+  const first = Date.parse(new Intl.DateTimeFormat("en-CA").format(Date.now())) - (days - 1) * DAY_MS;
+  return Array.from({ length: days }, (_, day) => new Date(first + day * DAY_MS).toISOString().slice(0, 10));
 }
 
-/** Returns each user's number of status changes from the first to the last of the dates, by the name of the user. */
-async function changesByUser(dates: readonly string[], timezone: string): Promise<Map<string, number>> {
-  const query = { from: present(dates[0]), to: present(dates.at(-1)), groupBy: "user", timezone } as const;
+/** Returns each user's number of status changes on the date, by the name of the user. */
+async function changesByUser(date: string): Promise<Map<string, number>> {
+  const query = { from: date, to: date, groupBy: "user", timezone } as const;
   const { items } = dataOf(await team.owner.GET("/api/reports/activity", { params: { query } }));
   return new Map(items.map(({ user, statusChanges }) => [`${user?.firstName} ${user?.lastName}`, statusChanges]));
 }
@@ -71,8 +67,8 @@ test("shows the status changes of ten users on each day, and of the others toget
   const label = "Status changes of each user";
   const lines = page.getByRole("list", { name: label }).getByRole("listitem");
   await lines.first().waitFor();
-  const { dates, timezone } = await calendarOf(7);
-  const days = await Promise.all(dates.map((date) => changesByUser([date], timezone)));
+  const dates = datesOf(7);
+  const days = await Promise.all(dates.map(changesByUser));
   const countsOf = (name: string): number[] => days.map((day) => day.get(name) ?? 0);
   const sumOf = (counts: readonly number[]): number => counts.reduce((sum, one) => sum + one, 0);
   const named = [12, 11, 10, 9, 8, 7, 6, 5, 4, 3].map((user) => `User${user} Rep`);
@@ -109,7 +105,7 @@ test("shows the status changes of ten users on each day, and of the others toget
 
 test("has tables of everything that users did, by user and by territory", async () => {
   const { page } = admin;
-  const { dates, timezone } = await calendarOf(7);
+  const dates = datesOf(7);
   const report = async (groupBy: "day" | "user") => {
     const query = { from: present(dates[0]), to: present(dates.at(-1)), groupBy, timezone };
     return dataOf(await team.owner.GET("/api/reports/activity", { params: { query } }));
@@ -146,7 +142,7 @@ test("divides a long time span into at most 13 periods, which contain all of its
     await page.goto(`/activity?days=${days}`);
     await page.getByText(note).waitFor();
     page.off("request", record);
-    const { dates } = await calendarOf(days);
+    const dates = datesOf(days);
     const whole = `${dates[0]} ${dates.at(-1)}`;
     const parts = [...new Set(ranges)].filter((range) => range !== whole).sort();
     expect(parts).toHaveLength(periods);
