@@ -1,13 +1,13 @@
 /** Tests in a real browser that the console neither loses nor misfiles what users type. Each test continues on the same page. */
 import { expect, test } from "vitest";
-import { add, draftStage, noteOf, open, panel } from "./draft-stage.ts";
+import { add, mapStage, noteOf, open, panel } from "./map-stage.ts";
 import { chooseUser } from "./visit.ts";
 
-const { notesOf, team, admin, ids } = draftStage();
+const { notesOf, team, admin, idsOf } = mapStage("/prospects");
 
 test("a note belongs to the prospect for which it was typed, also while another note is sent", async () => {
   const { page } = admin();
-  const [ann, bob] = ids();
+  const [ann = 0, bob = 0] = idsOf("Ann", "Bob");
   for (const name of ["Bob", "Ann"]) await open(page, name);
   await noteOf(page).fill("For Ann");
   await open(page, "Bob");
@@ -37,7 +37,7 @@ test("a note belongs to the prospect for which it was typed, also while another 
 
 test("Escape, the close buttons, a reload and the end of the session keep what was typed", async () => {
   const { page, context } = admin();
-  const [ann] = ids();
+  const [ann = 0] = idsOf("Ann");
   const dialog = page.getByRole("dialog");
   const title = dialog.getByLabel("Title");
   const newAppointment = page.getByRole("button", { name: "New appointment" });

@@ -1,9 +1,9 @@
 /** Tests drafts of territories and files in a real browser, and what a sign-out does with them. Each test continues on the same page. */
 import { expect, test } from "vitest";
-import { draftStage, noteOf, open, panel } from "./draft-stage.ts";
+import { mapStage, noteOf, open, panel } from "./map-stage.ts";
 import { chooseCsv, chooseUser, closeMessages, jumpTo, positionOf, violationsOf } from "./visit.ts";
 
-const { notesOf, team, admin, ids } = draftStage();
+const { notesOf, team, admin, idsOf } = mapStage("/prospects");
 
 test("Escape ends the drawing of a territory, and the form then has its corners", async () => {
   const { page } = admin();
@@ -75,7 +75,7 @@ test("a chosen file keeps its mapping, and itself up to 1 MB, until it is import
 test("signing out asks what to do with drafts, and another user neither sees nor loses them", async () => {
   const { page } = admin();
   const dialog = page.getByRole("dialog");
-  const [ann, bob] = ids();
+  const [ann = 0, bob = 0] = idsOf("Ann", "Bob");
   const path = `/prospects?prospect=${ann}`;
   const signOut = async (answer: string): Promise<void> => {
     await closeMessages(page);

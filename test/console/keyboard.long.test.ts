@@ -1,11 +1,10 @@
 /** Tests in a real browser that ten tasks are possible with the keyboard only. */
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { dataOf } from "../harness/shapes.ts";
 import { mapStage } from "./map-stage.ts";
 import { mapOf } from "./visit.ts";
 
-const { idsOf, team, admin } = mapStage();
+const { idsOf, detailOf, notesOf, admin } = mapStage();
 
 /** More presses than any page has elements that take the focus. */
 const MOST_PRESSES = 120;
@@ -30,9 +29,6 @@ async function type(page: Page, label: string, text: string): Promise<void> {
   await tabTo(page, page.getByLabel(label, { exact: true }));
   await page.keyboard.type(text);
 }
-
-const detailOf = async (id: number) =>
-  dataOf(await team().admin.GET("/api/prospects/{id}", { params: { path: { id } } }));
 
 test("ten tasks are possible with the keyboard only", { timeout: 600_000 }, async () => {
   const { page } = admin();
@@ -76,7 +72,7 @@ test("ten tasks are possible with the keyboard only", { timeout: 600_000 }, asyn
   // 5. Add a note.
   await type(page, "New note", "Ring twice");
   await press(page, "Add note");
-  await expect.poll(async () => (await detailOf(ann)).notes.map(({ body }) => body)).toEqual(["Ring twice"]);
+  await expect.poll(() => notesOf(ann)).toEqual(["Ring twice"]);
 
   // 6. Make an appointment.
   await press(page, "New appointment");
