@@ -4,19 +4,16 @@ import type { Browser, Page } from "playwright-core";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";
 import { openContext } from "../harness/browser.ts";
-import { baseUrl, flushAuthorizers } from "../harness/client.ts";
+import { at, baseUrl, flushAuthorizers } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present } from "../harness/shapes.ts";
-import { newTeam, type Team } from "../harness/team.ts";
+import { newTeam, statusIdOf, type Team } from "../harness/team.ts";
 import { browserForAll, chooseChange, chooseUser, type Visit, violationsOf, visit } from "./visit.ts";
 
 let team: Team;
 /** The tests use this page one after the other, because each sign-in loads the console again. */
 let admin: Visit;
-/**
- * A page whose access token is valid for only a second. The service accepts the token for another minute. The page is opened before all
- * tests, so that this minute passes during them.
- */
+/** A page that is opened before all tests. Its access token is valid for a second, and the service accepts it for another minute. */
 let shortLived: { readonly page: Page; readonly expiredAt: number };
 
 browserForAll(async (browser) => {
@@ -40,15 +37,14 @@ async function visitForASecond(browser: Browser, email: string, path: string) {
   return { page, expiredAt: Date.now() + 1_000 + LEEWAY_MS };
 }
 
-const statusId = async (value: string): Promise<number> =>
-  present(dataOf(await team.admin.GET("/api/statuses")).find((status) => status.value === value)).id;
+const statusId = (value: string) => statusIdOf(team.admin, value);
 
 const newProspect = async (name: string) =>
   dataOf(await team.admin.POST("/api/prospects", { body: { name, currentStatusId: await statusId("New") } }), 201);
 
 async function setStatus(id: number, value: string): Promise<void> {
   const body = { currentStatusId: await statusId(value) };
-  dataOf(await team.admin.PATCH("/api/prospects/{id}", { params: { path: { id } }, body }));
+  dataOf(await team.admin.PATCH("/api/prospects/{id}", { ...at(id), body }));
 }
 
 test("a time span without activity offers the longest one", async () => {
@@ -65,12 +61,8 @@ describe("a webhook", () => {
   test("shows which of the last events a filter would match, as the service decides it", async () => {
     const receiver = await startReceiver();
     onTestFinished(receiver.close);
-    const { id } = dataOf(
-      await team.admin.POST("/api/webhooks", {
-        body: { name: "Preview", url: receiver.url, registrations: [{ event: "prospect.status_changed" }] },
-      }),
-      201,
-    );
+    const body = { name: "Preview", url: receiver.url, registrations: [{ event: "prospect.status_changed" }] };
+    const { id } = dataOf(await team.admin.POST("/api/webhooks", { body }), 201);
     for (const value of ["Sold", "Interested", "Not Home"]) {
       await setStatus((await newProspect(`Previewed ${value}`)).id, value);
     }
@@ -103,8 +95,8 @@ describe("a webhook", () => {
     await dialog.getByRole("button", { name: "Add", exact: true }).click();
     await dialog.waitFor({ state: "detached" });
     const filters = async () => {
-      const webhook = dataOf(await team.admin.GET("/api/webhooks/{id}", { params: { path: { id } } }));
-      return webhook.registrations.map(({ filter, delayMinutes }) => ({ filter, delayMinutes }));
+      const { registrations } = dataOf(await team.admin.GET("/api/webhooks/{id}", at(id)));
+      return registrations.map(({ filter, delayMinutes }) => ({ filter, delayMinutes }));
     };
     expect(await filters()).toContainEqual({ filter: { "newStatus.id": numbers }, delayMinutes: 0 });
     const filtered = page
@@ -133,10 +125,8 @@ describe("a webhook", () => {
         : response.writeHead(204).end(),
     );
     onTestFinished(receiver.close);
-    const { id, secretKey } = dataOf(
-      await team.admin.POST("/api/webhooks", { body: { name: "Broken", url: receiver.url } }),
-      201,
-    );
+    const body = { name: "Broken", url: receiver.url };
+    const { id, secretKey } = dataOf(await team.admin.POST("/api/webhooks", { body }), 201);
     const { page, faults } = admin;
     await page.goto(`/webhooks/${id}`);
     await page.getByRole("button", { name: "Send a test event" }).click();
@@ -162,8 +152,7 @@ describe("a webhook", () => {
     await dialog.getByRole("button", { name: "Close", exact: true }).click();
     expect(faults).toEqual([]);
 
-    const isActive = async () =>
-      dataOf(await team.admin.GET("/api/webhooks/{id}", { params: { path: { id } } })).status === "active";
+    const isActive = async () => dataOf(await team.admin.GET("/api/webhooks/{id}", at(id))).status === "active";
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("button", { name: "Resume" }).waitFor();
     expect(await isActive()).toBe(false);
