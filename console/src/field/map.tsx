@@ -15,7 +15,7 @@ import { Canvas } from "../map/canvas.tsx";
 import { type Cluster, withoutOverlaps } from "../map/clusters.ts";
 import { donutsOf } from "../map/donuts.ts";
 import { area, type Bounds, boundsOf, collection, point } from "../map/features.ts";
-import { addClusters, CLUSTERS, setData } from "../map/layers.ts";
+import { addClusters, CLUSTERS, isRemoved, setData } from "../map/layers.ts";
 import { NO_STATUS } from "../ui/badge.tsx";
 import { metresBetween, type Position, ringAround } from "./distance.ts";
 import type { Door } from "./door.ts";
@@ -103,7 +103,7 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
     };
   }, [map]);
   useEffect(() => {
-    if (map === undefined) return;
+    if (map === undefined || isRemoved(map)) return;
     if (begun.current.pins !== pins) setData(map, "doors", collection(pins));
     begun.current.pins = undefined;
     setData(map, CLUSTERS, collection(donutsOf(map, clusters, (color) => color)));

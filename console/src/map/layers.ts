@@ -103,10 +103,10 @@ export function setData(map: MapLibre | undefined, source: string, data: Feature
 }
 
 /**
- * Returns true if the map was removed. When a page closes, the map may be removed before the clean-up functions of components that use the
- * map run. These functions must then leave the map alone.
+ * Returns true if the page must leave the map alone: the map was removed, or the browser has taken its WebGL context away for now. The page
+ * may still have a removed map, for example until the map in other colours is ready. MapLibre would give such a map a new, empty style.
  */
-export const isRemoved = (map: MapLibre): boolean => map.style === undefined;
+export const isRemoved = (map: MapLibre): boolean => !map.getCanvas().isConnected || !map.style;
 
 export const territoryLayers: TileLayers = {
   below: "above-territories",

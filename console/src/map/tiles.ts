@@ -52,7 +52,7 @@ export function useTiles(
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `key` contains the URL and the version of `tiles`
   useEffect(() => {
-    if (map === undefined || tiles === undefined) return;
+    if (map === undefined || isRemoved(map) || tiles === undefined) return;
     let [isCurrent, timer] = [true, 0];
     const again = () => isCurrent && setTries({ key, count: count + 1, round });
     const failed = async (error: Error): Promise<void> => {
