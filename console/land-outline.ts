@@ -1,6 +1,6 @@
 /**
- * Makes the outline of the land from the npm package world-atlas. Maps show it if there is no street map, or if the server of the street
- * map does not answer.
+ * Makes the outline of the land from the npm package world-atlas. Maps show the outline if there is no street map, or if the server of the
+ * street map does not answer.
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,7 +8,7 @@ import { feature } from "topojson-client";
 import type { Plugin } from "vite";
 
 const SOURCE = "virtual:land-outline";
-/** Decimal places of the coordinates. Two are enough for this coarse outline, because 0.01 degrees are about a kilometre. */
+/** Decimal places of the outline's coordinates. Two are enough for this coarse outline, because 0.01 degrees are about a kilometre. */
 const DECIMALS = 2;
 
 /** Returns a Vite plugin for the module `virtual:land-outline`, which exports the URL of the outline in GeoJSON. */

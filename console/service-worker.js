@@ -1,11 +1,11 @@
-// Lets the console start without a connection. It keeps the files of the last build and the page, and never an answer of the API. The field
-// mode keeps the street map of the user's territories (console/src/field/kept-streets.ts).
-// The build replaces FILES by the paths of all files whose names contain a hash of their content.
+// The service worker, with which the console starts without a connection. Its cache has the files of the last build, and no answers of the
+// API. The cache STREETS has the street map of the user's territories, which console/src/field/kept-streets.ts stores there.
+// The build replaces this empty list by the paths of all files whose names contain a hash of their content.
 const FILES = [];
 const CACHE = "canvassing-console";
 const STREETS = "canvassing-streets";
 const PAGE = "/";
-/** A page that does not arrive within this time comes from the cache, because a weak signal can be slower than none. */
+/** Milliseconds after which the cached page is shown. With a weak signal, a request may otherwise take long before it fails. */
 const PAGE_MS = 4_000;
 
 addEventListener("install", (event) => event.waitUntil(keepFiles()));
@@ -38,10 +38,10 @@ async function dropOldFiles() {
 
 const keptOf = (path) => caches.match(path, { cacheName: CACHE });
 
-/** A file never changes, because its name contains a hash of its content. */
+/** Returns the cached file if there is one. It is never outdated, because its name contains a hash of its content. */
 const fileOf = async (request) => (await keptOf(request.url)) ?? fetch(request);
 
-/** A tile never changes, because its URL contains its version. The style and the list of the tiles name the newest version. */
+/** Prefers cached tiles, because their URLs contain a version. Prefers the server for JSON, which names the newest version of the tiles. */
 async function streetsOf(request) {
   const kept = await caches.match(request.url, { cacheName: STREETS });
   if (kept === undefined) return fetch(request);

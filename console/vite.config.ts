@@ -18,7 +18,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     reportCompressedSize: false,
-    // The code of MapLibre alone exceeds Vite's default limit. A test limits the size of the code that every page loads.
+    // With its default limit, Vite would always warn about the size of MapLibre. A test limits the size of the code that every page loads.
     chunkSizeWarningLimit: 1500,
     rolldownOptions: {
       // Hide two kinds of log messages: warnings about directives such as "use client", which have no effect in a browser bundle, and

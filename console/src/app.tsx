@@ -13,10 +13,10 @@ import { Page } from "./ui/page.tsx";
 import { NARROW } from "./ui/screen.ts";
 import { Answer, lazily } from "./ui/states.tsx";
 
-/** Returns a page with a map. If the console starts with this page, its large code is loaded while the service says who the user is. */
+/** Returns a page with a map. If the console starts with this page, the page's large code is loaded while the user's account is loaded. */
 function mapPage(path: string, load: () => Promise<ComponentType>) {
   const isFirst = location.pathname === path || (location.pathname === "/" && path === START);
-  // After a failure, `lazily` loads the code again and shows the error.
+  // A failure is ignored here, because `lazily` loads the code again and shows the error.
   if (isFirst) load().catch(() => undefined);
   return lazily(load);
 }
@@ -90,7 +90,7 @@ function WithDrafts({ me, children }: { me: Me; children: ReactNode }) {
   });
   const isOffered = config.data?.offline;
   useEffect(() => {
-    // Only a build contains the service worker.
+    // The development server has no service worker. Only a build contains it.
     if (isOffered !== undefined && import.meta.env.PROD) void installWorker(isOffered).catch(notifyFailed);
   }, [isOffered]);
   return (

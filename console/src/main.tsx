@@ -31,8 +31,8 @@ const queries = new QueryClient({
   }),
   defaultOptions: {
     queries: {
-      // A request is repeated if the service was busy or could not be reached. If the service has refused it, another attempt would not
-      // help.
+      // A read is repeated if the service was busy or could not be reached. If the service has refused the request, another attempt would
+      // not help.
       retry: (failures, error) =>
         failures < RETRIES && (!(error instanceof RequestFailed) || error.status === 429 || error.status >= 500),
     },

@@ -1,4 +1,4 @@
-/** The charts of status changes: a column for each day, and a small chart for each user, all with the same scale. */
+/** The charts of status changes: one with a column for each day, and a small one for each user. All charts of users have the same scale. */
 import type { ActivityGroup, ActivityReport } from "canvassing-client/api";
 import { type ReactNode, useMemo } from "react";
 import { nameOf } from "../api/reference.ts";
@@ -29,7 +29,7 @@ export function DayChart({ days, groups }: { days: Range; groups: readonly Activ
   );
 }
 
-/** Maximum number of users that get a line of their own. All other users share one line. */
+/** Maximum number of users with a chart of their own. All other users share one chart. */
 const MOST_USERS = 10;
 
 interface Line {
@@ -52,7 +52,7 @@ export function UserChart({ days }: { days: number }) {
   );
 }
 
-/** Returns a line for each of the `MOST_USERS` users with the most status changes, and a last line for all others together. */
+/** Returns a `Line` for each of the `MOST_USERS` users with the most status changes, and a last one for all other users together. */
 function linesOf(reports: readonly ActivityReport[]): Line[] {
   const users = new Map<number, { name: string; counts: number[] }>();
   for (const [period, { items }] of reports.entries()) {
@@ -163,7 +163,6 @@ interface ColumnsProps {
 
 const GAP = 0.2;
 
-/** The columns of a chart. */
 function Columns({ columns, top, isHidden = false }: ColumnsProps) {
   const texts = columns.map(({ text }) => text).join(", ");
   const box = `0 0 ${columns.length} 1`;

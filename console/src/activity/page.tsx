@@ -147,7 +147,7 @@ interface TableProps {
   readonly head: string;
   readonly groups: readonly ActivityGroup[];
   readonly nameOf: (group: ActivityGroup) => string;
-  /** Returns what identifies a group. Names of users and territories need not be unique. */
+  /** Returns the React key of a group. The name cannot be the key, because several users or territories may have the same name. */
   readonly keyOf: (group: ActivityGroup) => string | number;
 }
 

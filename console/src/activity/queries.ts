@@ -10,26 +10,26 @@ const DAY_MS = 86_400_000;
 
 type GroupBy = NonNullable<NonNullable<operations["reportsActivity"]["parameters"]["query"]>["groupBy"]>;
 
-/** A range of dates such as `2026-11-23`, in the user's time zone. It includes both days. */
+/** A range of dates such as `2026-11-23`, in the user's time zone. Both dates belong to the range. */
 export interface Range {
   readonly from: string;
   readonly to: string;
 }
 
-/** Returns the date in the user's time zone, for example `2026-11-23`. */
+/** Returns the date of `time` (milliseconds since 1970) in the user's time zone, for example `2026-11-23`. */
 const dateOf = (time: number): string => new Intl.DateTimeFormat("en-CA", { timeZone: timezone }).format(time);
 
-/** Returns the date that is `days` days after `date`. It calculates with dates in UTC, where each day has 24 hours. */
+/** Returns the date that is `days` days after `date`. The calculation is in UTC, because each day has 24 hours there. */
 const later = (date: string, days: number): string =>
   new Date(Date.parse(date) + days * DAY_MS).toISOString().slice(0, 10);
 
-/** Returns the range of the last `days` days, which includes today. */
+/** Returns the range of the last `days` days. Its last day is today. */
 export function rangeOf(days: number): Range {
   const to = dateOf(Date.now());
   return { from: later(to, 1 - days), to };
 }
 
-/** Returns the text of a date such as `2026-11-23`, without a shift to another time zone. */
+/** Returns the text of a date such as `2026-11-23`. Without a time, the date would be midnight in UTC, in America the evening before. */
 export const dayText = (date: string): string => dateText(`${date}T12:00`);
 
 export const daysOf = ({ from, to }: Range): string[] =>
@@ -37,7 +37,7 @@ export const daysOf = ({ from, to }: Range): string[] =>
     later(from, index),
   );
 
-/** Maximum number of periods. Each period needs one request. */
+/** Maximum number of columns in the chart of a user. Each column is a period, for which the page sends a request. */
 const MOST_PERIODS = 13;
 
 /** Returns the length, in days, of the periods into which `periodsOf` divides the last `days` days. */

@@ -15,7 +15,7 @@ export const api = apiClient({
 
 let refresh: Promise<boolean> | undefined;
 
-/** No response came. The browser's own message ("Failed to fetch") would tell the user nothing. */
+/** Thrown if no response came, because the browser's own message ("Failed to fetch") would tell the user nothing. */
 export class ServiceAway extends Error {
   constructor(options?: ErrorOptions) {
     super("The service did not answer. Check your connection.", options);
@@ -110,8 +110,8 @@ export function signIn(): Promise<never> {
 }
 
 /**
- * Ends the session, runs `forget`, and leaves the page. If the session could not be ended, throws an error whose message says so, and
- * forgets nothing.
+ * Ends the session, calls `forget` to delete the user's data from this device, and leaves the page. If the session could not be ended,
+ * throws an error whose message says so, and does not call `forget`.
  */
 export async function signOut(forget: () => Promise<void>): Promise<void> {
   let logoutUrl: unknown;

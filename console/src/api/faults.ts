@@ -14,7 +14,7 @@ interface Fault {
   readonly message: string;
 }
 
-/** A fault in a field that the page itself has found. The page then sends no request. */
+/** Thrown if the page itself finds a fault in a field. The page then sends no request. */
 export class FieldError extends Error {
   readonly faults: readonly FieldFault[];
 
@@ -26,8 +26,8 @@ export class FieldError extends Error {
 }
 
 /**
- * Returns each fault of a field once, with the message about the first value that has it. A fault inside a field, such as `/polygon/0/1`,
- * belongs to the whole field.
+ * Returns the faults in a problem body, each for a whole field such as `polygon`. If several values in the field have the same fault, for
+ * example `/polygon/0/1` and `/polygon/3/0`, returns only the message about the first value.
  */
 export function faultsIn(problem: { readonly errors?: readonly Fault[] } | undefined): FieldFault[] {
   const faults = new Map<string, FieldFault>();

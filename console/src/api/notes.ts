@@ -4,7 +4,7 @@ import { answer, api } from "./client.ts";
 export const addNote = (id: number, body: string) =>
   answer(api.POST("/api/prospects/{id}/notes", { params: { path: { id } }, body: { body } }));
 
-/** Returns the name under which drafts of a prospect are stored. `NOTE` is the field of the draft of its next note. */
+/** Returns the name under which drafts about a prospect are stored. The draft of a new note has the field `NOTE`. */
 export const prospectRecord = (id: number): string => `prospect:${id}`;
 export const NOTE = "note";
 

@@ -1,11 +1,11 @@
 /** Gives requests an `Idempotency-Key`, so that a user who repeats a request after a lost answer does not do the same thing twice. */
 
 /**
- * If a request has not succeeded, the same request gets the same key again within this time. The service remembers a key for 24 hours. But
- * if a user sends the same request much later, the user probably wants its effect once more.
+ * Milliseconds within which a repetition of a request that has not succeeded gets the same key. The service remembers a key for 24 hours.
+ * But a user who sends the same request much later probably wants its effect once more.
  */
 const REPEATED_MS = 10 * 60_000;
-/** Maximum number of requests that are remembered. The oldest one is forgotten first. */
+/** Maximum number of unsuccessful requests whose keys are remembered. The oldest one is forgotten first. */
 const MOST = 20;
 
 interface Attempt {
@@ -38,7 +38,7 @@ export async function sendOnce(request: Request, send: (request: Request) => Pro
   }
 }
 
-/** Returns the address and the body as one text. Returns undefined for a request that only reads, such as a dry run. */
+/** Returns the URL and the body of a POST as one text. Returns undefined for a request that only reads, such as a dry run. */
 async function contentOf(request: Request): Promise<string | undefined> {
   const { pathname, searchParams } = new URL(request.url);
   const body = await request.clone().text();
@@ -60,7 +60,7 @@ function remember(content: string, attempt: Attempt): void {
   unanswered.set(content, attempt);
 }
 
-/** `crypto.randomUUID` would be missing if the page is served by HTTP from another machine. */
+/** Does not use `crypto.randomUUID`, because browsers lack it in a page that another machine serves by HTTP. */
 export const randomUuid = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"))
     .join("")

@@ -12,7 +12,7 @@ export interface Config {
   readonly issuer: string;
   /** The URLs of the MapLibre styles for light and for dark screens. Null if there is no street map. */
   readonly basemap: { readonly light: string; readonly dark: string } | null;
-  /** The streets of the local demo, for maps without a street map. */
+  /** The streets of the local demo, which maps draw if there is no street map. */
   readonly streets: FeatureCollection | null;
   /** False if the deployment has switched the service worker off. */
   readonly offline: boolean;
@@ -27,7 +27,7 @@ async function readConfig(): Promise<Config> {
 /** The keys in `localStorage` of what the console needs to start without a connection. They are removed when the user signs out. */
 const KEPT = { config: "canvassing-config", me: "canvassing-me" } as const;
 
-/** Reads an answer and keeps it on this device. Without a connection, returns the answer that was kept. */
+/** Returns the answer of `read`, and keeps it on this device. Without a connection, returns the answer that was kept last. */
 async function kept<T>(name: string, read: () => Promise<T>): Promise<T> {
   try {
     const value = await read();
@@ -73,7 +73,8 @@ export const isAdmin = ({ role }: Me): boolean => role !== "sales";
 export const mayManage = ({ permissions }: Me): boolean => permissions.includes("canManageProspects");
 
 /**
- * Returns the users as options of a list: active people, and the user `chosen`. Service accounts are no options, because they get no work.
+ * Returns the options of a list of users: all active people, and the user `chosen` even if inactive. Service accounts are left out, because
+ * no work is assigned to them.
  */
 export function useUserOptions(chosen?: number): readonly (readonly [id: number, name: string])[] {
   const users = useUsers().data ?? [];
@@ -82,6 +83,6 @@ export function useUserOptions(chosen?: number): readonly (readonly [id: number,
     .map((user) => [user.id, nameOf(user)]);
 }
 
-/** A service account has only a last name. */
+/** Returns the name that pages show. A service account has no first name. */
 export const nameOf = ({ firstName, lastName, type }: Pick<UserSummary, "firstName" | "lastName" | "type">): string =>
   type === "service" ? `${lastName} (service account)` : `${firstName} ${lastName}`;

@@ -27,7 +27,7 @@ export interface DraftOf<F extends string> {
   /** Returns the user's draft of the field, or the text in `Fields` if there is no draft. */
   readonly text: (field: F) => string;
   readonly change: (field: F, text: string) => void;
-  /** The attributes of the field's control. */
+  /** Returns the attributes of the element with which the user edits the field. */
   readonly control: (field: F) => {
     readonly value: string;
     readonly onChange: (event: ChangeEvent<HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement>) => void;

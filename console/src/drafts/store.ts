@@ -1,6 +1,6 @@
 /**
- * Keeps the texts that a user has typed but not sent, in the browser's IndexedDB. A draft belongs to a user of an issuer, a record and a
- * field. It stays until it is sent, discarded or 30 days old, also if the session ends.
+ * Keeps the texts that a user has typed but not sent, in the browser's IndexedDB. A draft belongs to a user of an identity provider (the
+ * issuer), a record and a field. It stays until it is sent, discarded or 30 days old, even if the session ends.
  */
 export const KEPT_MS = 30 * 24 * 3_600_000;
 /** Maximum number of drafts of a user. */
@@ -18,7 +18,7 @@ interface StoredDraft extends Key {
   readonly text: string;
   /** A file that the user has chosen. */
   readonly file?: File | undefined;
-  /** What the draft is, for a list of all drafts. */
+  /** The title of the draft in a list of all drafts. */
   readonly title: string;
   /** The address of the page on which the draft was typed. */
   readonly path: string;
@@ -26,7 +26,7 @@ interface StoredDraft extends Key {
 }
 
 export interface Draft extends StoredDraft {
-  /** Why IndexedDB does not have this text. The draft is then lost when the user leaves the page. */
+  /** Why the text is not in IndexedDB and is lost when the user leaves the page. Undefined if it is in IndexedDB. */
   readonly fault: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface Drafts {
   readonly all: () => readonly Draft[];
   /** Calls the listener after each change, also after a change in another tab. Returns a function that removes the listener. */
   readonly subscribe: (listener: () => void) => () => void;
-  /** Saves the draft. A text with more code points than `limit` is only in memory. */
+  /** Saves the draft. A text with more code points than `limit` stays only in memory. */
   readonly save: (draft: NewDraft, limit: number) => void;
   /** Deletes the drafts of these fields. Without `fields`, deletes all drafts of the record. */
   readonly drop: (record: string, fields?: readonly string[]) => void;
@@ -51,7 +51,7 @@ export interface Drafts {
 const NAME = "canvassing-drafts";
 const TABLE = "drafts";
 
-/** Deletes the old drafts of all users, and returns the drafts of this user. Without IndexedDB, the drafts are only in memory. */
+/** Deletes drafts older than `KEPT_MS` of all users, and returns the drafts of this user. Without IndexedDB, drafts are only in memory. */
 export async function openDrafts(issuer: string, user: number): Promise<Drafts> {
   const opened = await open(issuer, user).catch(() => undefined);
   let all: readonly Draft[] = opened?.stored.map((draft) => ({ ...draft, fault: undefined })) ?? [];
@@ -94,7 +94,7 @@ export async function openDrafts(issuer: string, user: number): Promise<Drafts> 
       const { record, field, text } = draft;
       const isNew = all.every((one) => one.fault !== undefined || !isOf(record, field)(one));
       const isFull = isNew && all.filter(({ fault }) => fault === undefined).length >= MOST_DRAFTS;
-      // Code points are counted only in a text that can have too many.
+      // A text never has more code points than its `length`, so most texts need no slow count.
       const isLong = text.length > limit && [...text].length > limit;
       const fault = isLong ? tooLong(limit) : isFull ? FULL : undefined;
       change(record, field, { ...draft, issuer, user, savedAt: Date.now(), fault });

@@ -6,7 +6,7 @@ export type Position = readonly [lng: number, lat: number];
 export const metresBetween = ([lng, lat]: Position, [toLng, toLat]: Position): number =>
   metersBetween({ lng, lat }, toLat, toLng);
 
-/** A ring of positions around a center, for the accuracy of a measured position. */
+/** Returns a circle on the ground around a center. A map draws it to show the accuracy of a measured position. */
 export function ringAround([lng, lat]: Position, metres: number): number[][] {
   const degrees = latitudesWithin(metres);
   return Array.from({ length: 49 }, (_, i) => {

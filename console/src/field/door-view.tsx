@@ -16,8 +16,8 @@ import style from "./field.module.css";
 /** Number of statuses that are shown at once. The others need one more tap. */
 const FIRST_STATUSES = 8;
 /**
- * For this time, a door that has just appeared ignores taps on its statuses: the second tap of a double tap was meant for the previous
- * door.
+ * Milliseconds for which a door that has just appeared ignores taps on its statuses, because the second tap of a double tap was meant for
+ * the previous door.
  */
 const SETTLED_MS = 400;
 
@@ -33,7 +33,7 @@ interface DoorProps {
   readonly onEdit: () => void;
 }
 
-/** The record of the drafts of a door. It stays the same when the service creates the prospect. */
+/** Returns the name under which drafts of a door are stored. The name stays the same when the service creates the prospect. */
 export const recordOf = ({ id, clientRecordId }: Pick<Door, "id" | "clientRecordId">): string =>
   `prospect:${clientRecordId ?? id}`;
 

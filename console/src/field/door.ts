@@ -26,7 +26,7 @@ export interface DoorNote {
 
 export interface DoorAppointment extends Pick<Appointment, "title" | "startAt" | "status"> {
   readonly key: string;
-  /** Undefined until the feed has returned the appointment. Until then, the user cannot change it. */
+  /** Undefined until this device has downloaded the appointment from the service. Until then, the user cannot change the appointment. */
   readonly id: number | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface Door extends Stop, DoorFields {
   readonly pending: readonly Entry[];
 }
 
-/** The records that are stored on this device. */
+/** The records that are stored on this device, by names such as `prospects/17`. */
 export class Records {
   readonly all = new Map<string, StoredRecord>();
 
@@ -55,7 +55,7 @@ export class Records {
   }
 }
 
-/** The doors without unconfirmed changes, by their keys. The key of a door is the name that the outbox uses for its record. */
+/** Returns all doors by their keys, as they are without the outbox. The key of a door is the name of its record in the outbox. */
 export function confirmedDoors(records: Records): Map<string, Door> {
   const notes = Map.groupBy(records.of("notes"), ({ data }) => data.prospectId);
   const appointments = Map.groupBy(records.of("appointments"), ({ data }) => data.prospectId);
@@ -195,7 +195,7 @@ const isAddress = (value: unknown): value is NonNullable<DoorFields["address"]> 
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Returns the named fields that are texts or null. */
+/** Returns those of the named fields whose values are strings or null. */
 const texts = (fields: Readonly<Record<string, unknown>>, names: readonly string[]): Record<string, Text> =>
   Object.fromEntries(
     names.flatMap((name) => {
@@ -208,7 +208,7 @@ const texts = (fields: Readonly<Record<string, unknown>>, names: readonly string
 export const titleOf = ({ address, name }: Pick<Door, "address" | "name">): string =>
   address === null ? (name ?? "No address") : [address.address1, address.address2].filter(Boolean).join(", ");
 
-/** Names the door in an operation. A door that the service has not created yet has only the id that this device has given to it. */
+/** Returns the id that names the door in an operation: the service's id, or before the service has created the door, this device's id. */
 export const targetOf = ({ id, clientRecordId }: Pick<Door, "id" | "clientRecordId">) => ({
   ...(id !== undefined && { id }),
   ...(id === undefined && clientRecordId !== undefined && { clientRecordId }),

@@ -38,7 +38,7 @@ const keyboards: Partial<Record<Name, "tel" | "email">> = {
 /** Maximum characters of a text that is kept as a draft. No limit of the service for these texts is larger. */
 const LONGEST = limits.addressLine;
 
-/** The draft of a new door has the position of the door. The dialog has no field for it. */
+/** The empty value and the limit of the draft of a new door's position. The dialog stores this draft, but has no input for it. */
 const NO_POSITION = ["", LONGEST] as const;
 
 type Texts = Readonly<Record<Name, string>>;
@@ -55,7 +55,7 @@ const textsOf = ({ address, ...door }: DoorFields): Texts => ({
   zip: address?.zip ?? "",
 });
 
-/** Returns the fields that differ, as the API takes them. An address is sent as a whole. */
+/** Returns the fields that the user has changed, as the API takes them. If a part of the address has changed, returns the whole address. */
 export function fieldsToSend(before: Texts, now: Texts): Record<string, unknown> {
   const differs = (name: Name): boolean => before[name].trim() !== now[name].trim();
   const value = (name: Name): string | null => now[name].trim() || null;
@@ -177,7 +177,7 @@ export function NewDoor({ pressed, doors, onClose, onMade }: NewDoorProps) {
   const [title, record] = ["New door", "new door"];
   const kept = useDraft({ record, title, path: "/field" }, { position: NO_POSITION });
   const isBegun = useDrafts().all.some((draft) => draft.record === record && draft.field !== "position");
-  // The texts of a draft describe the door at which the user has begun it. They must not become the texts of another door.
+  // A draft belongs to the position at which the user has begun it. A later press at another position must not move the draft there.
   const [lng = 0, lat = 0] = isBegun ? kept.text("position").split(",").map(Number) : pressed;
   // A second tap on the button must not make a second door.
   const made = useRef<Promise<string>>(undefined);
@@ -186,7 +186,7 @@ export function NewDoor({ pressed, doors, onClose, onMade }: NewDoorProps) {
     await phone.act({ type: "prospect.create", clientRecordId, fields: { ...fields, lat, lng } });
     return `prospects/${clientRecordId}`;
   };
-  // The dialog copies the city, state and postal code of a door nearby.
+  // The dialog proposes the city, state and postal code of the nearest door.
   const address = nearest(doors, [lng, lat])?.stop.address ?? null;
   const empty = { name: null, phoneNumber: null, secondaryPhoneNumber: null, emailAddress: null };
   const texts = { ...textsOf({ ...empty, address }), address1: "", address2: "" };

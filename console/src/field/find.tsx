@@ -36,7 +36,7 @@ export function Find({ doors, from, onOpen, onClose }: DoorsProps) {
   );
 }
 
-/** Returns a test for doors. Each of the words must be the beginning of a word in the door's texts. */
+/** Returns a function that tests a door: each of the typed `words` must begin some word in the fields or notes of the door. */
 const matching = (words: readonly string[]) => (door: Door) => {
   const { name, address, phoneNumber, secondaryPhoneNumber, emailAddress, notes } = door;
   const phones = [phoneNumber, secondaryPhoneNumber].flatMap((phone) => [phone, phone?.replace(/\D/g, "")]);

@@ -30,7 +30,7 @@ export interface KeptStreets {
   readonly isCut: boolean;
 }
 
-/** Keeps the streets after each download of the user's doors, at most once a day. Returns undefined until it has kept them. */
+/** Stores the street map after a download of the user's doors, at most once a day. Returns undefined until the map is stored. */
 export function useKeptStreets(): KeptStreets | undefined {
   const config = useConfig().data;
   const url = config?.basemap?.[schemeOf()];
@@ -86,7 +86,7 @@ async function kept(cache: Cache, url: string, mayChange: boolean): Promise<Resp
   return response;
 }
 
-/** Yields the URLs of the tiles in the boxes. Those of the small zooms of all boxes come first, because they cover the most. */
+/** Yields the URLs of the tiles in the boxes. Small zooms come first: their tiles cover the most, and the number of tiles is limited. */
 function* tilesOf(boxes: readonly Bounds[], sources: readonly TileSource[]): Generator<string> {
   for (const z of ZOOMS) {
     for (const { template } of sources.filter(({ maxzoom }) => z <= maxzoom)) {

@@ -21,7 +21,7 @@ import { metresBetween, type Position, ringAround } from "./distance.ts";
 import type { Door } from "./door.ts";
 import type { Measured } from "./position.ts";
 
-/** A finger covers about this many pixels in each direction (WCAG 2.5.5: targets of 44 pixels). */
+/** A press finds doors up to this many pixels away in each direction, because a finger covers 44 pixels (WCAG 2.5.5). */
 const FINGER_PX = 22;
 const LONG_PRESS_MS = 600;
 const WALK_ZOOM = 17;
@@ -37,7 +37,7 @@ interface MapProps {
   readonly me: Measured | undefined;
   /** True if the map keeps the user's position in its middle. */
   readonly isFollowing: boolean;
-  /** The doors under a finger, the nearest building first. */
+  /** Called after a press with the doors under the finger, the nearest building first. */
   readonly onDoors: (doors: readonly Door[]) => void;
   readonly onLongPress: (place: LngLat) => void;
   readonly onMove: () => void;
@@ -127,7 +127,7 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
     else map.fitBounds([...both], { maxZoom: WALK_ZOOM, padding: { ...MARGINS, bottom: innerHeight / 2 } });
   }, [map, me, isFollowing, lng, lat]);
   const ready = (made: MapLibre): void => {
-    // On a slow phone, each frame takes a tenth of a second. A map that begins at the door and with its pins needs fewer frames.
+    // The new map begins at the selected door and with its pins, because it then draws fewer frames. On a slow phone, each takes 0.1 s.
     if (selected?.position !== undefined) moveTo(made, selected.position, false);
     addLayers(made, pins);
     begun.current = { place: `${lng},${lat}`, pins };
@@ -153,7 +153,7 @@ interface Building extends Cluster {
   readonly doors: readonly Door[];
 }
 
-/** Doors at the same place (about a metre) are units of one building. */
+/** Returns the buildings. Doors with the same position, rounded to about a metre, are units of one building. */
 function buildingsOf(doors: readonly Door[]): Building[] {
   const placed = doors.flatMap((door) => (door.position === undefined ? [] : [{ door, position: door.position }]));
   const byPlace = Map.groupBy(placed, ({ position }) => position.map((degrees) => degrees.toFixed(5)).join());
@@ -193,7 +193,7 @@ function pixels(
 }
 
 const onlyPoints: ExpressionSpecification = ["==", ["geometry-type"], "Point"];
-/** Returns the radius of a pin in pixels. It grows from zoom 12 to zoom 18. */
+/** Returns the radius of a pin in pixels, plus `extra`. The radius grows from zoom 12 to zoom 18. */
 const pinRadius = (extra = 0): ExpressionSpecification => [
   "interpolate",
   ["linear"],

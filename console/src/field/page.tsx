@@ -59,7 +59,7 @@ async function openDoors(issuer: string, user: number): Promise<Phone> {
   throw new Error(tooMany(numberText(total)));
 }
 
-/** A status with these words means that nobody may knock. No field of a status says this. */
+/** A status that contains one of these words means that nobody may knock. Its text is searched, because no field of it says this. */
 const DO_NOT = /\b(do not|don't|dnk|no soliciting)\b/i;
 
 type Dialog =
@@ -109,7 +109,7 @@ function Field() {
     visited.current.add(from.key);
     const step = nextStop(doors, from, direction, isOpen);
     if (step === undefined) {
-      // The next press begins a new walk over all doors.
+      // The next press of “Next door” begins a new walk over all doors.
       visited.current.clear();
       notifyDone("You have been at all doors.");
       return;
@@ -123,7 +123,7 @@ function Field() {
     const before = at.status?.id ?? null;
     const undo = async (): Promise<void> => {
       setKey(at.key);
-      // Another tab, or somebody else, may have changed the status meanwhile.
+      // Another tab, or somebody else, may have changed the status meanwhile, so load it first.
       if (navigator.onLine) await phone.sync();
       const now = phone.copy().doors.get(at.key)?.status;
       if (now?.id === status.id) await change(before);

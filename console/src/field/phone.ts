@@ -1,6 +1,6 @@
 /**
- * The copy of the user's data on this device, which the field mode shows. The client in docs/client/offline.ts keeps it up to date and
- * sends the user's changes. Without a connection, everything works on the copy.
+ * The copy of the user's data on this device. The field mode shows the copy, and therefore works without a connection. The client in
+ * docs/client/offline.ts keeps the copy up to date and sends the user's changes.
  */
 import type { Status, StatusSummary, Tag, Territory } from "canvassing-client/api";
 import { indexedDbStore } from "canvassing-client/indexeddb-store";
@@ -48,7 +48,7 @@ export interface Phone {
 export const MOST_DOORS = 20_000;
 /** The name of the cache for the street map. console/service-worker.js contains the same name. */
 export const STREETS_CACHE = "canvassing-streets";
-/** Milliseconds after which changed records are shown, all at once, because the pages of a download follow one another closely. */
+/** Milliseconds for which downloaded records wait until they are shown together, because the pages of a download come quickly. */
 const SETTLE_MS = 200;
 const SYNC_EVERY_MS = 60_000;
 
@@ -59,7 +59,7 @@ const walkName = (database: string): string => `${database} walk`;
 export async function openPhone(issuer: string, user: number): Promise<Phone> {
   const name = databaseName(issuer, user);
   const stored = await indexedDbStore(name);
-  // The stored time may be that of a sync that ended while an earlier copy was deleted. A new copy has no cursor, and ignores this time.
+  // If a sync ended while an earlier copy was deleted, its time may still be stored. It is ignored for a new copy, which has no cursor yet.
   const { cursor, generation } = await stored.state();
   const isNew = cursor === null && generation === 0;
   const view = createView(isNew ? undefined : Number(localStorage.getItem(contactName(name))) || undefined);
@@ -88,7 +88,7 @@ export async function openPhone(issuer: string, user: number): Promise<Phone> {
       return isWritten;
     },
   };
-  // The client gets the name of this file as the release of the app, because the name changes with the content.
+  // The release of the app is the name of the built file with this code, because this name changes with the code.
   const client = offlineClient({ api, store, release: new URL(import.meta.url).pathname, maxAttempts: 3 });
 
   async function sync(): Promise<void> {
@@ -165,7 +165,7 @@ function createView(lastContactMs: number | undefined) {
     confirmed = confirmedDoors(records);
     const [statuses, tags] = [records.of("statuses"), records.of("tags")];
     showOutbox(outbox, {
-      // The lists of the API have the same order.
+      // Statuses and tags are sorted as in the lists of the API.
       statuses: statuses.map(({ data }) => data).sort((a, b) => a.sortOrder - b.sortOrder || a.id - b.id),
       tags: tags.map(({ data }) => data).sort((a, b) => a.value.localeCompare(b.value, "en") || a.id - b.id),
       territories: records.of("territories").map(({ data }) => data),
@@ -200,7 +200,7 @@ function createView(lastContactMs: number | undefined) {
       for (const { id, generation } of records.of("prospects")) if (generation === newest) ids.add(id);
       return ids.size > MOST_DOORS;
     },
-    /** Applies a commit that the store has written. */
+    /** Applies a commit that the store has written to the records in memory. */
     apply: (commit: Commit, outbox: readonly Entry[]): void => {
       const { put = [], remove = [], removeBelow = 0 } = commit;
       for (const record of put) {
@@ -211,8 +211,8 @@ function createView(lastContactMs: number | undefined) {
       }
       for (const [key, { generation }] of records.all) if (generation < removeBelow) records.all.delete(key);
       const isNew = timer !== 0 || put.length + remove.length > 0;
-      // A change leaves the outbox when the changed record has come. Show the record and the outbox at once, or the door would have its old
-      // status for a moment.
+      // A change leaves the outbox when the changed record has come. Show the record at the same time as the outbox, or the door would have
+      // its old status for a moment.
       if (isNew && outbox.length < copy.outbox.length) showRecords(outbox);
       else {
         if (isNew && timer === 0) timer = window.setTimeout(() => showRecords(copy.outbox), SETTLE_MS);

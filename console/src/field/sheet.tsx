@@ -45,7 +45,7 @@ export function Sheet({ label, height, onHeight, children }: SheetProps) {
         onPointerUp={end}
         onPointerCancel={end}
         onClick={() => {
-          // The browser also sends a click after a drag.
+          // The browser also sends a click after a drag. It must not change the height again.
           if (!isDragged.current) onHeight(height === "full" ? "peek" : height === "peek" ? "half" : "full");
         }}
       />

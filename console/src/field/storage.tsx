@@ -11,13 +11,13 @@ import { type KeptStreets, MOST_STREETS_BYTES } from "./kept-streets.ts";
 
 const megabytes = (bytes: number): string => `${numberText(Math.ceil(bytes / 1_000_000))} MB`;
 const isInstalled = (): boolean => matchMedia("(display-mode: standalone)").matches;
-/** True in Safari, and in all browsers on iPhones, which contain Safari. Chrome and Edge on other devices name Safari too. */
+/** True in Safari and all browsers on iPhones, which contain Safari. Excludes Chrome and Edge on other devices, which also name Safari. */
 const isSafari = (): boolean => /^((?!chrome|chromium|android|edg\/).)*safari/i.test(navigator.userAgent);
 
 /** The browser's offer to install the page. Undefined if the browser makes no offer. */
 let offer: (() => Promise<unknown>) | undefined;
 addEventListener("beforeinstallprompt", (event) => {
-  // Without this, some browsers show their own banner at once.
+  // Without this call, some browsers show their own offer at once.
   event.preventDefault();
   offer = async () => {
     if ("prompt" in event && typeof event.prompt === "function") await event.prompt();
@@ -31,7 +31,7 @@ export function StorageState({ waiting, streets }: { waiting: number; streets: K
     queryKey: ["storage"],
     queryFn: async () => {
       const { storage } = navigator;
-      // The browser may ask the user, or decide by itself.
+      // At the call of `persist`, the browser asks the user or decides by itself.
       const isKept = (await storage.persisted()) || (await storage.persist());
       return { isKept, bytes: (await storage.estimate()).usage };
     },

@@ -16,7 +16,7 @@ export interface Stop {
   readonly position: Position | undefined;
 }
 
-/** 1 if the house numbers of the walk grow, -1 if they fall. */
+/** 1 if the rep walks towards larger house numbers, -1 if towards smaller ones. */
 export type Direction = 1 | -1;
 
 export interface Step<S extends Stop> {
@@ -33,8 +33,8 @@ interface Address {
 
 const UNIT = /[\s,]+(?:(?:apt|apartment|unit|suite|ste|flat|floor|lot)\b\.?|#).*$/i;
 /**
- * The number is before the street, as in `12b Elm St`, or after it, as in `Hauptstr. 12b`. In `12 S Elm St`, the letter is a direction and
- * belongs to the street.
+ * The house number is before the name of the street, as in `12b Elm St`, or after it, as in `Hauptstr. 12b`. In `12 S Elm St`, the letter
+ * is a direction and belongs to the name of the street.
  */
 const BEFORE = /^(\d{1,9})([a-z]|\s[a-df-mo-rt-vx-z])?[\s,]+(\S.*)$/i;
 const AFTER = /^(\S.*?)[\s,]+(\d{1,9})\s?([a-z]?)$/i;
@@ -105,10 +105,10 @@ export function nearest<S extends Stop>(open: readonly S[], from: Position | und
   return found === undefined ? undefined : { stop: found, direction: 1 };
 }
 
-/** Returns the direction of a walk that has come from `from` to `to`. */
+/** Returns the direction of a rep who has walked from `from` to `to`. `before` is the direction of the walk until then. */
 export function directionOf(from: Place | undefined, to: Place | undefined, before: Direction): Direction {
   if (from === undefined || to === undefined || from.street !== to.street) return 1;
-  // Crossing the street does not show a direction.
+  // A rep who has crossed the street, from an odd to an even number or back, keeps the direction.
   if ((from.number - to.number) % 2 !== 0) return before;
   return byNumber(from, to) <= 0 ? 1 : -1;
 }

@@ -5,7 +5,7 @@ import { metresBetween, type Position } from "./distance.ts";
 import { type Door, titleOf } from "./door.ts";
 import style from "./field.module.css";
 
-/** A status with these words means that the rep comes back. No field of a status says this. */
+/** A status that contains one of these words means that the rep comes back. Its text is searched, because no field of it says this. */
 const GO_BACK = /\b(back|return|follow|later|call)\b/i;
 const MOST = 200;
 

@@ -126,7 +126,7 @@ function EntryItem({ entry, copy }: { entry: Entry; copy: Copy }) {
   );
 }
 
-/** Says what the user has done. */
+/** Returns words for an operation in the outbox, for example `Status: Sold`. */
 export function wordsOf({ operation: { type, fields = {} } }: Entry, { statuses }: Pick<Copy, "statuses">): string {
   const { currentStatusId, body, title, startAt } = fields;
   if (type === "prospect.create") return "New door";
@@ -139,7 +139,7 @@ export function wordsOf({ operation: { type, fields = {} } }: Entry, { statuses 
   return `Status: ${statuses.find(({ id }) => id === currentStatusId)?.value ?? "none"}`;
 }
 
-/** Compares the fields of a change with those of the record as it is now. */
+/** Returns one sentence with the present values of the record and the user's values, for the fields of a change that was refused. */
 function differences({ operation: { fields = {} }, result }: Entry): string {
   const record = result?.record ?? {};
   const show = (value: unknown): string =>

@@ -3,7 +3,7 @@ import * as limits from "../../../shared/limits.ts";
 import type { Draft, NewDraft } from "../drafts/store.ts";
 import type { ImportOptions, ImportOutcome } from "./import-request.ts";
 
-/** Maximum bytes of a file that the browser keeps. */
+/** Maximum bytes of a file that the browser keeps in a draft. */
 export const KEPT_BYTES = 1_000_000;
 export const RECORD = "import";
 /** Maximum characters of the text of a draft. The JSON of all columns, with their samples and a mapping, is shorter. */
@@ -36,8 +36,8 @@ export function draftOf({ file, options, columns }: Chosen): NewDraft {
 export const keptIn = ({ text }: Draft): Kept => JSON.parse(text);
 
 /**
- * Adds the columns that the dry run has not read. Columns of earlier dry runs stay, because the service shows samples only while it knows
- * none of the columns. In `ignoredColumns`, long headers are shortened, and an empty header stands for columns without a header.
+ * Adds the columns that the dry run has not read to `columns`. Columns of earlier dry runs stay with their samples, because the service
+ * returns samples only while it knows no column. `ignoredColumns` has shortened headers, and an empty header for columns without one.
  */
 export function withUnread(chosen: Chosen, { columns = chosen.columns, ignoredColumns }: ImportOutcome): Chosen {
   const known = new Set(["", ...columns.map(({ header }) => header.slice(0, limits.ignoredColumn))]);

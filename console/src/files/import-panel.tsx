@@ -269,7 +269,7 @@ function DropZone({ onFile }: { onFile: (file: File) => void }) {
   );
 }
 
-/** Maximum number of rows in the table, because more rows would make the page slow. */
+/** Maximum number of rows in the table of faults, because more rows would make the page slow. */
 const SHOWN = 200;
 
 interface FaultsProps {
@@ -314,7 +314,7 @@ function RowFaults({ file, result: { errors, encoding, skipped } }: FaultsProps)
 
 async function* piecesOf(file: File, encoding: string): AsyncGenerator<string> {
   const decoder = new TextDecoder(encoding);
-  // Not all browsers have `for await` for these streams.
+  // A reader is used, because not all browsers support `for await` for streams.
   const reader = file.stream().getReader();
   try {
     for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {

@@ -11,7 +11,7 @@ export interface Progress {
    * which is imported by one request without a job and cannot be cancelled.
    */
   readonly jobId?: number;
-  /** The part of the file that is sent, from 0 to 1. Undefined before and after the upload. */
+  /** The share of the file that has been uploaded, from 0 to 1. Undefined before and after the upload. */
   readonly share: number | undefined;
 }
 

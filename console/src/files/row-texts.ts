@@ -1,7 +1,7 @@
 /** Finds rows of a CSV file, so that the page can show a row beside its fault. */
 import { beginningOf } from "../../../shared/prospects/csv/format.ts";
 
-/** Maximum number of characters of a row that are returned. */
+/** Maximum number of characters that are returned of each row. */
 const MOST = 300;
 
 /**
@@ -11,8 +11,8 @@ const MOST = 300;
 type Place = "cell begins" | "plain" | "quoted" | "quote";
 
 /**
- * Returns the texts of the rows with these numbers. Divides the file into rows as the service does with csv-parse, but keeps no cells.
- * Reads no further than the last of these rows.
+ * Returns the texts of the rows with the numbers in `numbers`. Divides the file into rows as the service does with csv-parse. Stops reading
+ * after the last of the rows.
  */
 export async function rowTexts(
   pieces: AsyncIterable<string>,

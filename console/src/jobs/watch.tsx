@@ -54,7 +54,7 @@ function JobProgress({ id, onUndone }: ProgressProps) {
   return <JobResult job={data} onUndone={onUndone} />;
 }
 
-/** Shows the progress of a job that the page has read, or its result. */
+/** Shows the progress of a running job, or the result of a job that has ended. */
 export function JobResult({ job, onUndone }: { job: Job; onUndone: ProgressProps["onUndone"] }) {
   const { id } = job;
   const queries = useQueryClient();

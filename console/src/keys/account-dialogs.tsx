@@ -11,7 +11,7 @@ import { FormDialog } from "../ui/form.tsx";
 import { RightsFields, rightsIn } from "../users/rights.tsx";
 import { isLive, stale, useKeys } from "./keys.ts";
 
-/** No prospect is assigned to a program, so a service account must see all prospects. */
+/** The permission that every service account gets. Without it, the account would see no prospects, because none is assigned to it. */
 const IMPLIED = "canViewAllProspects";
 
 /** Without `account`, the form creates a service account. */

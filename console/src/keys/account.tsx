@@ -16,7 +16,7 @@ import { type Action, ActionDialog, NewKeyDialog } from "./key-dialogs.tsx";
 import { daysLeft, isLive, useAccount, useKeys } from "./keys.ts";
 import { linesOf } from "./scopes.ts";
 
-/** The service first reminds admins this many days before a key ends. */
+/** The page marks a key from this many days before its end. The service then sends admins the first reminder. */
 const SOON_DAYS = 14;
 
 type Dialog = "key" | "edit" | "delete" | { readonly action: Action; readonly apiKey: ApiKey };
@@ -117,7 +117,7 @@ const shown: readonly Column<ApiKey>[] = [
   { id: "used", header: "Last used", cell: ({ lastUsedAt }) => (lastUsedAt ? <Time iso={lastUsedAt} /> : "Never") },
 ];
 
-/** An admin can take over a key that has ended: it may have ended only because it no longer had a creator. */
+/** Returns true if the page offers the action. A key that has ended can be taken over, because it may have ended for lack of a creator. */
 const isPossible = (action: Action, key: ApiKey): boolean =>
   action === "Take over" ? key.orphanedAt !== null : isLive(key) && (action === "Revoke" || key.replacedBy === null);
 

@@ -33,7 +33,7 @@ export function NewKeyDialog({ account: { id, name }, onClose }: { account: Serv
   const scopes = scopeTexts.map(([scope]) => scope).filter((scope) => chosen.includes(scope));
   const create = useChange({
     run: () => {
-      // The end depends on the day and not on the moment, so a request that the user repeats after a lost answer is the same request.
+      // The end depends only on the day. If the user repeats the request after a lost answer, it is equal and creates no second key.
       const expiresAt = new Date(`${lastDay}T23:59:59`).toISOString();
       const body = { name: draft.text("name"), scopes, expiresAt };
       return answer(api.POST("/api/service-accounts/{id}/keys", { params: { path: { id } }, body }));

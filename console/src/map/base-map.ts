@@ -1,6 +1,6 @@
 /**
- * The base map below the records: the streets of the deployment's provider, or the console's own outline if there is no provider or if it
- * does not answer. The base map is loaded after the records, which need no streets.
+ * The base map below the records: the streets of the deployment's provider, or the console's own outline if there is no provider or if the
+ * provider does not answer. The base map is loaded after the records, so that it does not delay them.
  */
 import type { LayerSpecification, Map as MapLibre, StyleSpecification } from "maplibre-gl";
 import { useEffect, useState } from "react";
@@ -60,8 +60,8 @@ interface Events {
 }
 
 /**
- * Adds the sources and layers of a style. The browser draws the names with its own fonts, so the provider's fonts are not loaded. The
- * backgrounds are added with the first tile, because they would cover the outline.
+ * Adds the sources and layers of the provider's style. The browser draws the names with its own fonts, so the provider's fonts are not
+ * loaded. The background layers are added with the first tile, because without tiles they would only hide the console's outline.
  */
 async function addStreets(map: MapLibre, url: string, signal: AbortSignal, { loaded, missing }: Events): Promise<void> {
   const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]) });

@@ -7,7 +7,7 @@ export interface Camera {
   readonly zoom: number;
 }
 
-/** Five decimal places of a degree are about a metre. */
+/** Decimal places of the coordinates and the zoom in the URL. Five decimal places of a degree are about a metre. */
 const DECIMALS = 5;
 const MOST_ZOOM = 24;
 
@@ -19,15 +19,15 @@ export function cameraIn(search: string): Camera | undefined {
   return Math.abs(lng) <= 180 && Math.abs(lat) <= 90 && zoom <= MOST_ZOOM ? { center: [lng, lat], zoom } : undefined;
 }
 
-/** Returns the center and the zoom of the map, rounded. They stay the same until the user or the page moves the map. */
+/** Returns the rounded center and zoom of the map as text. The text changes only when the user or the page moves the map. */
 export function cameraOf(map: MapLibre): string {
   const { lng, lat } = map.getCenter().wrap();
   return [lng, lat, map.getZoom()].map((value) => value.toFixed(DECIMALS)).join();
 }
 
 /**
- * Returns the query `search` with `camera` as its only camera, or with none if `camera` is undefined. The commas of a camera are not
- * escaped.
+ * Returns the query `search` with `camera` as its only camera, or with none if `camera` is undefined. The camera is added as text, because
+ * `URLSearchParams` would escape its commas.
  */
 export function withCamera(search: string, camera: string | undefined): string {
   const parameters = new URLSearchParams(search);

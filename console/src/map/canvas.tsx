@@ -37,13 +37,13 @@ const FADE_MS = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 300
 interface CanvasProps {
   /** The name of the map for screen readers. */
   readonly label: string;
-  /** The area to show, if the URL has no camera. If `bounds` changes, the map moves there. */
+  /** The area that the map shows if the URL has no camera. If `bounds` changes, the map moves to the new area. */
   readonly bounds: Bounds | undefined;
   /** True if `onReady` moves the map. The component then does not move it to `bounds`. */
   readonly isPlaced?: boolean;
-  /** True while the page does not know its records. The base map is loaded after them. */
+  /** True while the page loads its records. The base map is not loaded until then, so that it does not delay the records. */
   readonly isWaiting?: boolean;
-  /** Called when layers can be added, and again with another map after a change of the colours. */
+  /** Called when layers can be added to the map. After a change of the page's colours, it is called again with the new map. */
   readonly onReady: (map: MapLibre) => void;
 }
 
@@ -86,7 +86,7 @@ function ColoredCanvas({ label, bounds, isPlaced = false, isWaiting = false, onR
     made.once("style.load", () => {
       onReady(made);
       setMap(made);
-      // Tests get the map from this event, and then ask it which features it has drawn.
+      // Tests get the map from this event, and then ask the map which features are drawn.
       place.current?.dispatchEvent(new CustomEvent("mapready", { detail: made, bubbles: true }));
     });
     return () => made.remove();
@@ -107,7 +107,7 @@ function ColoredCanvas({ label, bounds, isPlaced = false, isWaiting = false, onR
     const { pathname, search } = location;
     let fitted = cameraIn(search) === undefined && !isPlaced ? fit() : undefined;
     let timer = 0;
-    // The URL has the place of the map only if the user has moved it, so that a link without a place shows all records on each screen.
+    // The URL has the camera only if the user has moved the map, so that a link without a camera shows all records on each screen.
     const store = (): void => {
       if (location.pathname !== pathname) return;
       const camera = cameraOf(map);

@@ -5,28 +5,28 @@ export interface Cluster {
   readonly x: number;
   readonly y: number;
   readonly count: number;
-  /** The number of prospects with each status. The keys are the names of statuses in the tile, such as `status_7`, or their colours. */
+  /** The number of prospects with each status. The keys are names from the map tile, such as `status_7`, or colours of statuses. */
   readonly byStatus: Readonly<Record<string, number>>;
 }
 
 /** The width in pixels of the whole map at zoom 0. */
 const WORLD_PX = 512;
 const GAP_PX = 2;
-/** The difference between the numbers of two cells side by side. It is larger than the number of cells from north to south. */
+/** The cell in column x and row y has the number x * ROW + y. ROW is larger than the number of rows, so that all cells differ. */
 const ROW = 2 ** 25;
 const NEIGHBOURS = [-ROW, 0, ROW].flatMap((right) => [right - 1, right, right + 1]);
 
-/** The radius of a donut in pixels. It grows with the logarithm of the count, so that thousands do not cover their neighbours. */
+/** The radius of a donut in pixels. It grows with the logarithm of the count, so that a large cluster does not cover its neighbours. */
 export const radiusOf = (count: number): number => 13 + 2.5 * Math.log10(count);
 
 /**
- * Returns clusters that do not overlap at this zoom. The sum of their counts equals that of the given clusters. A cluster that is far
- * enough from all others is returned as it is.
+ * Joins clusters that would overlap at this zoom, until none overlap. The returned clusters have the same number of prospects together. A
+ * cluster that is far enough from all others is returned unchanged.
  */
 export function withoutOverlaps(clusters: readonly Cluster[], zoom: number): Cluster[] {
   const scale = WORLD_PX * 2 ** zoom;
   const total = clusters.reduce((sum, { count }) => sum + count, 0);
-  // Clusters that overlap are in the same cell or in cells that touch each other.
+  // A cell is as wide as the largest possible donut. Clusters that overlap are therefore in the same cell or in neighbouring cells.
   const cells = scale / (2 * radiusOf(total) + GAP_PX);
   const shown = new Map<number, Set<Cluster>>();
   const cellOf = ({ x, y }: Cluster): number => Math.floor(x * cells) * ROW + Math.floor(y * cells);
@@ -53,7 +53,7 @@ export function withoutOverlaps(clusters: readonly Cluster[], zoom: number): Clu
   return [...shown.values()].flatMap((cell) => [...cell]);
 }
 
-/** The joined cluster is at the centre of the prospects of both. */
+/** Returns one cluster with the prospects of both, at the centre of these prospects. */
 function joined(a: Cluster, b: Cluster): Cluster {
   const count = a.count + b.count;
   const byStatus = { ...a.byStatus };

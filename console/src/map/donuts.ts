@@ -1,4 +1,4 @@
-/** The prospects of the tiles on a map: pins, and clusters as donuts of their statuses. */
+/** Shows the prospects of map tiles: single prospects as pins, and clusters as donuts with the colours of their statuses. */
 import type { Feature } from "geojson";
 import { type GeoJSONFeature, type MapLayerMouseEvent, type Map as MapLibre, MercatorCoordinate } from "maplibre-gl";
 import { useEffect, useRef } from "react";
@@ -45,7 +45,7 @@ export function useProspectTiles(
 
 function clustersIn(map: MapLibre, source: string): Cluster[] {
   const found = map.querySourceFeatures(source, { sourceLayer: "clusters" });
-  // A tile occurs several times if the map is so wide that it shows the world several times.
+  // If the map is so wide that it shows the world several times, it returns each cluster several times. Keep each cluster once.
   return [...new Map(found.map((feature) => [feature.properties.key, clusterOf(feature)])).values()];
 }
 
@@ -58,7 +58,7 @@ function clusterOf({
   return { x, y, count, byStatus };
 }
 
-/** Returns the features of the layer `CLUSTERS`. `colorOf` returns the colour of a status in `byStatus`. */
+/** Returns the features that draw the clusters in the layer `CLUSTERS`. `colorOf` returns the colour for a key of `byStatus`. */
 export const donutsOf = (map: MapLibre, clusters: readonly Cluster[], colorOf: (status: string) => string): Feature[] =>
   clusters.map(({ x, y, count, byStatus }) => {
     const shares = Object.entries(byStatus).map(([status, number]) => [colorOf(status), number] as const);

@@ -33,7 +33,7 @@ export function drawPolygon(map: MapLibre, { onCorner, onDone }: Drawing): () =>
   let known = 0;
   draw.on("change", () => {
     for (const { geometry, properties } of draw.getSnapshot()) {
-      // The ring also has the position of the pointer and, at its end, the first corner again.
+      // Only the first `count` positions are corners. After them, the ring has the position of the pointer and the first corner again.
       const count = Number(properties.committedCoordinateCount);
       if (geometry.type !== "Polygon" || !Number.isInteger(count) || count === known) continue;
       known = count;
@@ -89,7 +89,7 @@ function ringOf(draw: TerraDraw, id: string | number): number[][] | undefined {
   return geometry?.type === "Polygon" ? geometry.coordinates[0] : undefined;
 }
 
-/** Ends the drawing. If its map was removed, because a change of the page's colours has made another map, does nothing. */
+/** Ends the drawing. Does nothing if the map was removed, for example because a change of the page's colours has made a new map. */
 function stop(map: MapLibre, draw: TerraDraw): void {
   if (!isRemoved(map)) draw.stop();
 }

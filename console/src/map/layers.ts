@@ -6,7 +6,7 @@ import { schemeOf } from "../shell/theme.ts";
 /** How a source of tiles is drawn. */
 export interface TileLayers {
   readonly layersOf: (source: string) => LayerSpecification[];
-  /** Another layer whose features a user can click. */
+  /** The id of one more layer whose features a user can click, besides those of `layersOf`. */
   readonly clicked?: string;
   /** The id of the layer in `order` below which these layers are inserted. */
   readonly below: string;
@@ -24,7 +24,6 @@ const order = ["above-territories", "above-prospects"] as const;
 const ROOM = "room";
 const ROOM_PX = 10;
 
-/** The layer of the clusters. */
 export const CLUSTERS = "clusters";
 
 const FONT = { "text-font": ["sans-serif"] };
@@ -79,7 +78,7 @@ export function prepareLayers(map: MapLibre): void {
       "text-halo-width": 1.5,
     },
   };
-  // The pins are inserted above the names.
+  // Pins are inserted later below the same layer, and so above the names.
   map.addLayer(names, order[1]);
   addClusters(map);
   map.addSource("selected-area", { type: "geojson", data: empty });
@@ -128,10 +127,10 @@ export const territoryLayers: TileLayers = {
   ],
 };
 
-/** The radius in pixels. A pin is smaller where the map shows a large area, so that it covers fewer of the others. */
+/** The radius of a pin in pixels. Pins are smaller where the map shows a large area, so that they cover fewer other pins. */
 const pinRadius: ExpressionSpecification = ["interpolate", ["linear"], ["zoom"], 9, 4, 13, 6];
 
-/** The tiles also have a layer of clusters, which `useProspectTiles` draws. */
+/** The layers for the single prospects in the tiles. The clusters in the tiles are drawn by `useProspectTiles`. */
 export const prospectLayers: TileLayers = {
   below: "above-prospects",
   clicked: CLUSTERS,

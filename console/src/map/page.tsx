@@ -25,7 +25,7 @@ import { type ClickedTerritory, clickedTerritory, useTerritoriesOn } from "./ter
 import { idOf } from "./tiles.ts";
 import { useView } from "./view.ts";
 
-// The code of the parts that a user opens is loaded when they are first shown, so that it does not delay the prospects.
+// The code of these components is loaded when the user first opens them, so that it does not delay the prospects.
 const MapTable = lazily(async () => (await import("./table.tsx")).MapTable);
 const Lasso = lazily(async () => (await import("./select.tsx")).Lasso);
 const Frame = lazily(async () => (await import("./select.tsx")).Frame);
@@ -171,7 +171,7 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
   );
 }
 
-/** The territories are loaded after the prospects. */
+/** A component without content. The page adds it when the prospects are shown, so that the territories are loaded after them. */
 function TerritoriesOn({ map, onClick }: { map: MapLibre; onClick: (event: MapLayerMouseEvent) => void }) {
   useTerritoriesOn(map, onClick);
   return null;

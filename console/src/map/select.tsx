@@ -80,7 +80,7 @@ const STEP_PX = 20;
 const SMALLEST_PX = 20;
 /** The box of the frame is rounded to 1/1 000 000 of a degree, about a decimetre. */
 const STEPS = 1_000_000;
-/** The prospects are counted when the user has pressed no key for this time. */
+/** Milliseconds without a key press after which the prospects in the frame are counted. */
 const PAUSE_MS = 250;
 
 interface Rectangle {

@@ -8,7 +8,7 @@ import { isRemoved, type TileLayers } from "./layers.ts";
 export interface Tiles {
   /** The URL with `{z}`, `{x}` and `{y}`. */
   readonly url: string;
-  /** Changes when the records may have changed. The service answers 304 for each tile that is still the same. */
+  /** A new version makes the map load all tiles again. The service answers 304 for each tile that is still the same. */
   readonly version: number;
 }
 

@@ -4,7 +4,7 @@ import { useEffect, useState } from "react";
 
 /**
  * The visible box is rounded to 1/10 000 of a degree, about ten metres. A smaller movement of the map usually does not change the rounded
- * box, so the page sends no new request.
+ * box, so the page does not request the prospects in the box again.
  */
 const VIEW_STEPS = 10_000;
 /**
@@ -13,7 +13,7 @@ const VIEW_STEPS = 10_000;
  */
 const MOST_LATITUDE = 85;
 
-/** Returns the box as the API takes it: `west,south,east,north`. The box crosses the 180th meridian if west is greater than east. */
+/** Returns the visible box for the API: `west,south,east,north`. The box crosses the 180th meridian if west is greater than east. */
 export function useView(map: MapLibre | undefined): string | undefined {
   const [view, setView] = useState<string>();
   useEffect(() => {

@@ -27,7 +27,7 @@ const bodyOf = (target: Target) => {
   return { filter: Object.keys(target.filter).length === 0 ? { all: true as const } : target.filter };
 };
 
-/** Before a change of more prospects, the user types their number. */
+/** A change of more prospects than this begins only after the user has typed their number. */
 const MANY = 500;
 
 const kinds = ["assign", "status", "addTag", "removeTag", "delete"] as const;
@@ -43,7 +43,7 @@ const labels: Readonly<Record<Kind, string>> = {
 /** The choice that means nobody, or no status. */
 const NONE = "none";
 
-/** Returns undefined while the user has not chosen everything. */
+/** Returns the change that the user has chosen. Returns undefined while a choice is missing. */
 function actionOf(kind: Kind | undefined, value: string): BulkAction | undefined {
   if (kind === undefined || (kind !== "delete" && value === "")) return undefined;
   const id = value === NONE ? null : Number(value);

@@ -209,8 +209,8 @@ function ActionButtons({ prospectId: id }: { prospectId: number }) {
 type Shown = keyof Pick<ProspectDetail, "currentStatus" | "assignedTo">;
 
 /**
- * A version below that of any changed prospect, so that the first operation is a conflict. The answer to a conflict contains the present
- * prospect and its version. The answers to PATCH and GET have no version.
+ * A version below that of any changed prospect, so that the service answers the first operation with a conflict. This answer contains the
+ * present prospect and its version. The answers to PATCH and GET have no version.
  */
 const OLDEST = 1;
 

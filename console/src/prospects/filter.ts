@@ -31,7 +31,7 @@ export interface FilterState {
   /**
    * Sets query parameters of the page's URL. A parameter with an undefined or empty value is removed. If a filter changes, `page` and the
    * place of the map are also removed, so that the list begins at the first page, and the map shows all prospects. A new page or prospect
-   * is an entry of the browser's history, so that Back leads to the one before.
+   * adds an entry to the browser's history, so that Back shows the previous page or prospect.
    */
   readonly change: (values: Readonly<Record<string, string | undefined>>) => void;
   readonly parameters: URLSearchParams;

@@ -24,6 +24,7 @@ export const useProspect = (id: number) =>
   });
 
 /**
- * The query keys of all data on prospects begin like this. After a change of one prospect, lists, maps and counts may all be out of date.
+ * The beginning of the query keys of all data on prospects. All this data is loaded again after a change of one prospect, because lists,
+ * maps and counts may be out of date.
  */
 export const PROSPECTS = ["prospects"] as const;

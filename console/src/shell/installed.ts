@@ -8,10 +8,10 @@ const policy = window.trustedTypes?.createPolicy("service-worker", {
   },
 });
 
-/** The worker downloads the files of all pages. If it began before this time, it would delay the first page on a slow connection. */
+/** Milliseconds until the worker is registered. It downloads the files of all pages, and would delay the first page. */
 const AFTER_MS = 6_000;
 
-/** After this time, the page tries again if the connection broke while the browser downloaded the worker or its files. */
+/** Milliseconds until the page tries again, if the connection broke while the browser downloaded the worker or its files. */
 const AGAIN_MS = 5_000;
 
 /** Registers the worker. Returns false if the browser could not download all its files. */
@@ -24,7 +24,7 @@ async function isInstalled(): Promise<boolean> {
     }
     return installing?.state !== "redundant";
   } catch (error) {
-    // The browser could not download the script. All other errors do not go away.
+    // A TypeError means that the script could not be downloaded, so another attempt may succeed. After other errors, it would not.
     if (error instanceof TypeError) return false;
     throw error;
   }

@@ -12,7 +12,7 @@ const keys = [
   ["?", "Show these keys"],
 ] as const;
 
-/** Dictation software may press letters, so users can switch off the keys of one character (WCAG 2.1.4). The device stores the choice. */
+/** The setting is stored on the device. It switches the keys of one character off, which dictation software may press (WCAG 2.1.4). */
 const NAME = "canvassing-keys";
 const OFF = "off";
 
@@ -74,7 +74,7 @@ function moveTo(step: 1 | -1): void {
   const openers = [...document.querySelectorAll<HTMLElement>("main tr .open")];
   const find = (selector: string): number => openers.findIndex((one) => one.closest(selector) !== null);
   const [focused, current] = [find("tr:focus-within"), find("tr[data-current=true]")];
-  // After a fast second press, the focus is already on the next row, and the panel still shows the row before.
+  // The row with the focus counts first. After a fast second press, the panel still shows the row before it.
   const at = focused === -1 ? current : focused;
   const next = openers[at === -1 ? 0 : at + step];
   next?.focus();

@@ -15,7 +15,7 @@ import { Modal } from "../ui/modal.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
 import { amount } from "../ui/text.ts";
 
-/** Characters of a draft that the list shows. */
+/** Maximum number of characters of a draft that the list shows. */
 const SHOWN = 200;
 
 export function SignOut({ onClose }: { onClose: () => void }) {

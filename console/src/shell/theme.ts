@@ -31,7 +31,7 @@ export function schemeOf(): "light" | "dark" {
   return dark.matches ? "dark" : "light";
 }
 
-/** Renders the component again when the colours change. */
+/** Returns the colours of the page, and renders the component again when they change. */
 export const useScheme = (): "light" | "dark" => useSyncExternalStore(watch, schemeOf);
 
 function watch(changed: () => void): () => void {

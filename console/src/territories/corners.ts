@@ -5,7 +5,7 @@ import { closed } from "../map/features.ts";
 /** The name of the field with the corners in the request. */
 export const POLYGON = "polygon" as const;
 
-/** Returns the number of corners. A stored polygon may repeat its first position at the end. */
+/** Returns the number of corners. If a stored polygon repeats its first position at the end, this position counts once. */
 export const cornersIn = (polygon: readonly number[][]): number => Math.max(0, closed(polygon).length - 1);
 
 /** Returns one line of text for each corner. */

@@ -29,7 +29,7 @@ export function useTerritoryDraft(edited: Edited) {
   );
 }
 
-/** A change of a territory also changes which prospects are inside. */
+/** The data to load again after a change of a territory. The change may also decide which prospects are inside. */
 const stale = ["territories", "prospects"];
 
 /** Saves a new territory, or the changed fields of one that exists. */

@@ -113,7 +113,7 @@ function reasonOf(detail: string): string {
   return path === undefined || fault === undefined ? detail : `${path.split("/")[0]} ${sentence(fault)}`;
 }
 
-/** Returns the name that the service reads. The feature comes from a file, so it may be anything. */
+/** Returns the name that the service would give to the territory. The feature comes from a file, so it may be any JSON value. */
 function nameIn(feature: unknown): string {
   const properties = memberOf(feature, "properties");
   const names = ["name", "Name", "NAME", "title"].map((key) => memberOf(properties, key));

@@ -113,8 +113,8 @@ function Territories({ territories, isDrawing, onCorner, onDone }: TerritoriesPr
   const { fault, retry } = useTerritoriesOn(map, (event) => {
     if (!isDrawing) select(idOf(event));
   });
-  // The page also shows the prospects, so that a user sees which ones a new territory would contain. A click on a prospect opens nothing.
-  // The click handler of the territories also gets this click, and selects the territory at that place.
+  // The page also shows the prospects, so that a user sees which ones a new territory would contain. A click on a prospect does not open
+  // it. It selects the territory at that place, because the click handler of the territories gets the click too.
   useProspectTiles(map, useOverview(everything).data?.tiles, ignore);
   // biome-ignore lint/correctness/useExhaustiveDependencies: new functions must not restart the drawing
   useEffect(() => {

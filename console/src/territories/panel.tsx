@@ -29,7 +29,7 @@ interface PanelProps {
   readonly onClose: () => void;
 }
 
-/** Scrolls to the panel. The user may have scrolled far down in the list of territories. */
+/** Scrolls to the panel, because the user may have scrolled far down in the list of territories. */
 const show = (panel: HTMLElement | null): void => panel?.scrollIntoView({ block: "nearest" });
 
 export function TerritoryPanel({ territory, map, onClose }: PanelProps) {
@@ -181,7 +181,7 @@ export function TerritoryForm({ edited, onClose }: FormProps) {
     const polygon = ringOf(corners);
     setFault(polygon instanceof FieldError ? polygon : undefined);
     if (polygon instanceof FieldError) return;
-    // If the user has not changed the polygon, it is not sent. Its stored coordinates then stay exactly the same.
+    // An unchanged polygon is not sent, so that its stored coordinates stay exactly the same.
     const changed = territory === undefined || corners !== textOf(territory.polygon);
     save.mutate({
       ...(name.trim() !== "" && { name: name.trim() }),

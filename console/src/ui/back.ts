@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent } from "react";
 
 let held: { readonly href: string; readonly ask: () => void } | undefined;
 
-/** Call this before the router adds its listener. That listener would show another page in place of the page that asks. */
+/** Call this before the router adds its listener. Otherwise that listener comes first, and replaces the page that has to ask. */
 export const watchBack = (): void =>
   addEventListener("popstate", (event) => {
     if (held === undefined) return;

@@ -4,7 +4,7 @@ import style from "./badge.module.css";
 /** The colour that the API uses for prospects without a status. */
 export const NO_STATUS = "#9CA3AF";
 
-/** A background with a little of a status's colour. Companies choose any colour, and text stays readable on this background. */
+/** Returns a background with a little of a status's colour. Text stays readable on it, whatever colour the company has chosen. */
 export const tint = (color: string): string => `color-mix(in srgb, ${color} 14%, var(--surface))`;
 
 export function StatusMark({ status }: { status: { value: string; color: string } | null }) {

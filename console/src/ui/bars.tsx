@@ -13,7 +13,7 @@ interface Bar {
 interface BarsProps {
   readonly label: string;
   readonly bars: readonly Bar[];
-  /** The number of which each bar also shows its share. If it is undefined, no shares are shown. */
+  /** If `total` is set, each bar also shows its share of this number. */
   readonly total?: number;
 }
 

@@ -20,7 +20,7 @@ interface MenuProps {
   readonly onChoose: (value: number | null) => void;
 }
 
-/** Milliseconds. Letters that the user types without a longer pause are together the beginning of an entry. */
+/** Maximum milliseconds between two typed letters that are together the beginning of the entry to find. */
 const PAUSE_MS = 700;
 
 export function Menu({ choices, value, button, onChoose }: MenuProps) {

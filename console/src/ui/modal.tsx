@@ -1,6 +1,6 @@
 /**
- * A dialog made of the browser's element `dialog`. The browser keeps the focus inside it. When it closes, the focus returns to the element
- * that had it before.
+ * A dialog made of the browser's element `dialog`. The browser keeps the focus inside the dialog. When the dialog closes, the focus returns
+ * to the element that had it before.
  */
 import { type ReactNode, type SyntheticEvent, useEffect, useId, useRef } from "react";
 import { Button } from "./button.tsx";
@@ -27,7 +27,8 @@ export function Modal({ title, onClose, isAside = false, children }: ModalProps)
     event.preventDefault();
     onClose?.();
   };
-  // At the second Escape, and at the second Back of a phone, Chrome closes a dialog without the event `cancel`.
+  // At the second Escape, and at the second Back of a phone, Chrome closes a dialog without the event `cancel`. Open the dialog again,
+  // because only the caller of this component decides when it closes.
   const reopen = ({ currentTarget }: SyntheticEvent<HTMLDialogElement>): void => {
     if (currentTarget.open || !currentTarget.isConnected) return;
     currentTarget.showModal();

@@ -20,7 +20,7 @@ interface SecretProps extends DialogProps {
 
 /**
  * While the request runs, the user cannot leave the dialog, because the secret is in the answer. When the secret is shown, Escape, the
- * browser's Back and the button in the corner only ask, and the browser asks before it leaves or reloads the page.
+ * browser's Back and the button in the corner only ask whether it is stored. The browser also asks before it leaves or reloads the page.
  */
 export function SecretDialog({ secret, secretTitle, what, use, onStored, ...form }: SecretProps) {
   const [isAsking, setAsking] = useState(false);

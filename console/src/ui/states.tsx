@@ -5,7 +5,7 @@ import { Button } from "./button.tsx";
 import { notifyFailed } from "./notices.tsx";
 import style from "./states.module.css";
 
-/** Bars where the texts will be. A screen reader says what is loading. */
+/** Shows grey bars where the texts will be. A screen reader says what is loading. */
 export function Loading({ what }: { what: string }) {
   return (
     <div className={`${style.loading} stack`} role="status">
@@ -58,7 +58,7 @@ export function Answer<T>({ query: { data, error, refetch }, what, children }: A
   return <Loading what={what} />;
 }
 
-/** A component whose code is loaded when it is first shown. It belongs into a `Part`. */
+/** Returns a component whose code is loaded when it is first shown. Put it into a `Part`, which shows the loading and a failure. */
 export function lazily<P>(load: () => Promise<ComponentType<P>>) {
   return lazy(async () => {
     const loaded = await load().catch((cause: unknown) => {

@@ -1,4 +1,4 @@
-/** The role and the permissions of a user or a service account. A role or permission of a later release has no name here. */
+/** The role and the permissions of a user or a service account. A role or permission of a later release is shown by its API name. */
 import type { User } from "canvassing-client/api";
 import type { DraftOf } from "../drafts/draft.tsx";
 import { Checks, Field, Select } from "../ui/field.tsx";

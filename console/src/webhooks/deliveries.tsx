@@ -226,7 +226,7 @@ interface Signatures {
   readonly "webhook-signature": string;
 }
 
-/** Returns the signatures. Rejects if a secret begins with `whsec_` and the rest is not base64. */
+/** Returns the signatures of one attempt of a delivery. Rejects if the secret begins with `whsec_` and the rest is not base64. */
 async function signaturesOf(secret: string, deliveryId: string, body: string, startedMs: number): Promise<Signatures> {
   const { "webhook-id": id, "webhook-timestamp": timestamp } = standardHeaders(deliveryId, startedMs);
   const text = new TextEncoder().encode(secret);

@@ -145,7 +145,7 @@ function shortened(data: unknown): string {
 
 /** Maximum number of events that the preview compares with the filter. Loading an event needs a request for the body of its delivery. */
 const PREVIEWED_EVENTS = 20;
-/** Maximum number of webhooks whose logs are read. */
+/** Maximum number of webhooks whose delivery logs are read for the preview. */
 const PREVIEWED_WEBHOOKS = 8;
 
 /** If the preview is opened again within one minute, the page uses the events in the cache and sends no requests. */
@@ -173,7 +173,7 @@ async function lastEvents(webhookId: number, event: string): Promise<readonly La
   const logs = await Promise.all(readFirst(webhooks, webhookId, event).map(({ id }) => deliveriesOf(id, event)));
   const newest = logs.flat().sort((a, b) => b.createdAt.localeCompare(a.createdAt));
   const bodies = await Promise.all(newest.slice(0, PREVIEWED_EVENTS).map(bodyOf));
-  // An event has a delivery for each registration that it has matched. The map contains such an event only once.
+  // An event has a delivery for each registration that it has matched. The map contains each event only once.
   const events = new Map(bodies.flatMap(eventsIn).map((one) => [one.key, one]));
   return [...events.values()].sort((a, b) => b.createdAt.localeCompare(a.createdAt)).slice(0, PREVIEWED_EVENTS);
 }
