@@ -4,10 +4,10 @@ import type { StoredRecord } from "./store.ts";
 
 export type CheckedType = keyof NonNullable<ChangesPage["checksums"]>;
 
-/** All types that the service has checksums of. */
+/** All types of records of which the service has checksums. */
 export const checkedTypes: readonly CheckedType[] = ["prospects", "territories", "statuses", "tags", "users"];
 
-/** The XOR over the records of the 64-bit FNV-1a hash of the text `type:id:version`, as 16 hexadecimal digits. */
+/** Hashes the text `type:id:version` of each record with 64-bit FNV-1a. Returns the XOR of all hashes as 16 hexadecimal digits. */
 export function checksumOf(records: readonly Pick<StoredRecord, "type" | "id" | "version">[]): string {
   const sum = records.reduce((xor, { type, id, version }) => xor ^ fnv1a(`${type}:${id}:${version}`), 0n);
   return sum.toString(16).padStart(16, "0");

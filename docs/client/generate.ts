@@ -5,7 +5,7 @@ import ts from "typescript";
 
 const file = new URL("api.ts", import.meta.url);
 
-/** `string & {}` accepts every text. In a union with the known values, editors still propose these. A plain `string` would absorb them. */
+/** `string & {}` accepts every text. Unlike `string`, it does not absorb the known values of a union, so editors still propose them. */
 const anyText = tsIntersection([STRING, ts.factory.createTypeLiteralNode([])]);
 
 const types = await openapiTS(new URL("../openapi.json", import.meta.url), {

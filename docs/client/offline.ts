@@ -25,8 +25,8 @@ export interface OfflineOptions {
   /** Maximum number of records in a page, 1 to 1 000. */
   readonly pageLimit?: number;
   /**
-   * The release of the app. When it changes, the client compares checksums of its records with those of the service, because a fault of the
-   * app may have damaged records.
+   * The release of the app. When it changes, the client compares checksums of its records with those of the service, because a fault of an
+   * earlier release may have damaged records.
    */
   readonly release?: string;
   readonly now?: () => number;
@@ -108,7 +108,7 @@ export function offlineClient({
       const body = { deviceId, operations: batch.map(({ operation }) => operation) };
       const { data, error, response } = await ask(() => api.POST("/api/sync/operations", { body }));
       if (data === undefined) {
-        // The service refuses the request as a whole. Sending smaller and smaller batches finds the operation that it does not accept.
+        // The service refuses the whole request because of one operation. Sending smaller and smaller batches finds this operation.
         const [entry] = batch;
         if (entry === undefined || error === undefined || (response.status !== 400 && response.status !== 413)) {
           throw new Error(error?.detail ?? `POST /api/sync/operations: ${response.status}`);
@@ -135,7 +135,7 @@ export function offlineClient({
     }
   }
 
-  /** Reads all changes. Returns false if the service was asked for checksums, and those of the records in the store differ. */
+  /** Reads all changes. If `isChecking`, also asks for checksums, and returns false if they differ from those of the stored records. */
   async function pull(isChecking: boolean): Promise<boolean> {
     // The service has already applied these operations, so the pages of this pull contain their effect. The client therefore removes these
     // operations from the outbox when it stores the last page.
@@ -178,7 +178,7 @@ export function offlineClient({
     }
   }
 
-  /** Compares the checksums. Also returns true if another tab has read the next page, because the records are newer than the checksums. */
+  /** Compares the checksums. Also returns true if another tab has read more changes, because the records are then newer than the checksums. */
   async function isEqual(checksums: NonNullable<ChangesPage["checksums"]>, cursor: string): Promise<boolean> {
     for (const type of checkedTypes) {
       const own = checksums[type] !== undefined && checksumOf(await store.records(type));
@@ -198,7 +198,7 @@ export function offlineClient({
   const isPast = (ms: number): boolean => Math.abs(now() - ms) >= DAY_MS;
 
   /**
-   * Reads a new snapshot, at most once a day, because the records differ from those of the service even after a second comparison. First
+   * Reads a new snapshot, at most once a day. Called if the records differ from those of the service even after a second comparison. First
    * sends the outbox. The old records remain visible until the snapshot is complete.
    */
   async function renew(): Promise<void> {
@@ -359,8 +359,8 @@ function settled(entry: Entry, result: SyncOperationResult | undefined, response
 }
 
 /**
- * Returns a name for the record. A prospect that was created offline has the same name, whether the app uses its id or its
- * `clientRecordId`.
+ * Returns the name of the record in the outbox, for example `prospects/17`. A prospect that was created offline keeps the name with its
+ * `clientRecordId` when the service has given it an id.
  */
 const nameOf = ({ type, id, data }: StoredRecord): string =>
   `${type}/${("clientRecordId" in data ? data.clientRecordId : undefined) ?? id}`;

@@ -90,8 +90,8 @@ export interface Store {
 }
 
 /**
- * Returns true if `record` may replace `known`, the stored copy of the record, or if a removal may remove this copy. In a newer generation,
- * it may also have a lower version, because the service may have rebuilt its index.
+ * Returns true if `record`, a record or a removal, may replace or remove the stored copy `known`. A record of a newer generation may have a
+ * lower version than the copy, because the service may have rebuilt the company index.
  */
 export const isCurrent = (record: Versioned, known: Versioned | undefined): boolean =>
   known === undefined || record.generation > known.generation || record.version >= known.version;

@@ -25,7 +25,8 @@ import (
 )
 
 const (
-	// Each attempt is signed when it is sent. If a signature is older than this, somebody has recorded the request and sends it again.
+	// The largest accepted difference between the timestamp of a request and the present time. The service signs each attempt when it sends
+	// it, so a request with an older timestamp may be a copy that an attacker sends again.
 	tolerance = 5 * time.Minute
 	maxBytes  = 1_000_000
 )
@@ -111,8 +112,8 @@ func keep(id string, body []byte) (bool, error) {
 	return err == nil, err
 }
 
-// Writes a note on a new prospect. A repeated request has the same Idempotency-Key, so it writes no second note. The file <id>.done is
-// written at the end. Without it, the next start of this program calls back again.
+// Calls the API: writes a note on a new prospect. A repeated request has the same Idempotency-Key, so it writes no second note. The file
+// <id>.done is written at the end. If it is missing, the next start of this program calls the API again.
 func callBack(id string) error {
 	var delivery struct {
 		Event string
@@ -152,7 +153,7 @@ func callBack(id string) error {
 	return os.WriteFile(filepath.Join(inbox, id+".done"), nil, 0o600)
 }
 
-// Calls back for one delivery after another, if the receiver has a key.
+// Calls the API for one delivery after another, if the receiver has an API key.
 func callBackInTurn(id string) {
 	calls.Lock()
 	defer calls.Unlock()
@@ -164,7 +165,7 @@ func callBackInTurn(id string) {
 	}
 }
 
-// Stores a delivery and answers at once, because the sender waits at most 10 seconds. It is handled later.
+// Stores a delivery and answers at once, because the service waits at most 10 seconds for the answer. The delivery is handled later.
 func receive(response http.ResponseWriter, request *http.Request) {
 	if request.Method != http.MethodPost {
 		response.WriteHeader(http.StatusMethodNotAllowed)

@@ -24,7 +24,8 @@ INBOX = Path(os.environ.get("INBOX", "inbox"))
 API_KEY = os.environ.get("API_KEY")
 API_URL = os.environ.get("API_URL", "http://127.0.0.1:3000")
 
-# Each attempt is signed when it is sent. If a signature is older than this, somebody has recorded the request and sends it again.
+# The largest accepted difference between the timestamp of a request and the present time. The service signs each attempt when it sends
+# it, so a request with an older timestamp may be a copy that an attacker sends again.
 TOLERANCE_SECONDS = 300
 MAX_BYTES = 1_000_000
 
@@ -47,7 +48,7 @@ def verified(headers, body):
 
 
 def keep(delivery_id, body):
-    """Stores a delivery durably. Returns False if it is already stored. The file name is the delivery id, so it can exist only once."""
+    """Stores a delivery durably. Returns False if it is already stored. The file name is the delivery id, so no second file is created."""
     draft = INBOX / f".{delivery_id}.{uuid.uuid4()}"
     with open(draft, "xb") as file:
         file.write(body)
@@ -63,8 +64,8 @@ def keep(delivery_id, body):
 
 
 def call_back(delivery_id):
-    """Writes a note on a new prospect. A repeated request has the same Idempotency-Key, so it writes no second note. The file `<id>.done`
-    is written at the end. Without it, the next start of this program calls back again."""
+    """Calls the API: writes a note on a new prospect. A repeated request has the same Idempotency-Key, so it writes no second note. The
+    file `<id>.done` is written at the end. If it is missing, the next start of this program calls the API again."""
     delivery = json.loads((INBOX / f"{delivery_id}.json").read_bytes())
     while delivery["event"] == "prospect.created" and not delivery.get("test"):
         url = f"{API_URL}/api/prospects/{delivery['data']['prospect']['id']}/notes"
@@ -89,7 +90,7 @@ waiting = queue.SimpleQueue()
 
 
 def call_back_for_all():
-    """Calls back for one delivery after another."""
+    """Calls the API for one delivery after another: first for stored deliveries without `<id>.done`, then for new ones."""
     for file in INBOX.glob("*.json"):
         if not file.with_suffix(".done").exists():
             call_back(file.stem)
@@ -98,11 +99,11 @@ def call_back_for_all():
 
 
 class Receiver(BaseHTTPRequestHandler):
-    # Maximum number of seconds to wait for data from the sender.
+    # Maximum number of seconds to wait for data of a request.
     timeout = 15
 
     def do_POST(self):
-        """Only stores the delivery, because the sender waits at most 10 seconds. It is handled later."""
+        """Only stores the delivery, because the service waits at most 10 seconds for the answer. The delivery is handled later."""
         length = self.headers.get("Content-Length", "")
         if not re.fullmatch(r"\d{1,9}", length, re.ASCII):
             return self.answer(411)

@@ -69,8 +69,8 @@ async function keep(id: string, body: Buffer): Promise<boolean> {
 }
 
 /**
- * Calls back: writes a note on a new prospect. A repeated request has the same Idempotency-Key, so it writes no second note. The file
- * `<id>.done` is written at the end. Without it, the next start of this program calls back again.
+ * Calls the API: writes a note on a new prospect. A repeated request has the same Idempotency-Key, so it writes no second note. The file
+ * `<id>.done` is written at the end. If it is missing, the next start of this program calls the API again.
  */
 async function callBack(id: string): Promise<void> {
   const { event, test, data } = JSON.parse(await readFile(join(INBOX, `${id}.json`), "utf8"));
@@ -91,14 +91,14 @@ async function callBack(id: string): Promise<void> {
 }
 
 let calls = Promise.resolve();
-/** Calls back for one delivery after another, if the receiver has a key. */
+/** Calls the API for one delivery after another, if the receiver has an API key. */
 function enqueue(id: string): void {
   if (API_KEY !== undefined) calls = calls.then(() => callBack(id)).catch(console.error);
 }
 
 /**
- * Stores the delivery and returns the status of the response. The stored deliveries are handled later, because the sender waits at most 10
- * seconds for the response.
+ * Stores the delivery and returns the status of the response. The stored deliveries are handled later, because the service waits at most
+ * 10 seconds for the response.
  */
 async function receive(request: IncomingMessage): Promise<number> {
   if (request.method !== "POST") return 405;
@@ -127,7 +127,7 @@ const server = createServer(async (request, response) => {
   });
   response.writeHead(status).end();
 });
-// For example, another process may already use the port.
+// This event occurs, for example, if another process already uses the port.
 server.on("error", (error) => {
   console.error(error.message);
   process.exitCode = 1;
