@@ -1,4 +1,4 @@
-/** The pages of the console and their addresses. The code of a page is loaded when the page is first opened. */
+/** The pages of the console and their URL paths. The code of a page is loaded when the page is first opened. */
 import { useQuery } from "@tanstack/react-query";
 import type { Me } from "canvassing-client/api";
 import { type ComponentType, type ReactNode, useEffect } from "react";

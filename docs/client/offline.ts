@@ -41,7 +41,7 @@ export interface OfflineOptions {
  */
 export type Outcome = "synced" | "offline" | "signed-out";
 
-/** A record, and the operations of the outbox whose effect it does not show yet. */
+/** A record, and the operations of the outbox whose effect the record does not show yet. */
 export interface Shown<Type extends ChangeType> {
   readonly record: RecordOf<Type> | undefined;
   readonly pending: readonly Entry[];
@@ -148,7 +148,7 @@ export function offlineClient({
       const { data: page, error, response } = await ask(() => api.GET("/api/changes", { params: { query } }));
       if (response.status === 410) {
         if (++resets > RESETS_PER_RUN) throw new Stopped("offline");
-        // The service no longer accepts the cursor, so begin a new snapshot. The old records remain visible until it is complete.
+        // The service no longer accepts the cursor, so begin a new snapshot. The old records remain visible until the snapshot is complete.
         await store.commit({ ifCursor: cursor, state: { ...state, cursor: null, generation: generation + 1 } });
         continue;
       }
@@ -178,7 +178,7 @@ export function offlineClient({
     }
   }
 
-  /** Compares the checksums. Also returns true if another tab has read more changes, because the records are then newer than the checksums. */
+  /** Compares the checksums. Also returns true if another tab has read further, because the records are then newer than the checksums. */
   async function isEqual(checksums: NonNullable<ChangesPage["checksums"]>, cursor: string): Promise<boolean> {
     for (const type of checkedTypes) {
       const own = checksums[type] !== undefined && checksumOf(await store.records(type));

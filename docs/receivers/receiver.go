@@ -63,7 +63,7 @@ func keyOf(secret string) []byte {
 	return decoded
 }
 
-// Returns the delivery's id, and true if its time is recent and a signature with our secret covers its id, time and bytes.
+// Returns the delivery's id, and true if the timestamp is recent and a signature with our secret matches id, timestamp and body.
 func verified(headers http.Header, body []byte) (string, bool) {
 	id, timestamp := headers.Get("webhook-id"), headers.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)

@@ -33,7 +33,7 @@ KEY = base64.b64decode(SECRET[len("whsec_"):]) if SECRET.startswith("whsec_") el
 
 
 def verified(headers, body):
-    """Returns the delivery's id if its time is recent and a signature with our secret covers its id, time and bytes, or else None."""
+    """Returns the delivery's id if the timestamp is recent and a signature with our secret matches id, timestamp and body, or else None."""
     delivery_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
     if not re.fullmatch(r"\w+", delivery_id, re.ASCII) or not re.fullmatch(r"\d{1,12}", timestamp, re.ASCII):

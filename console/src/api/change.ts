@@ -1,4 +1,4 @@
-/** Sends changes to the service. */
+/** The hook with which pages change data. It sends a change to the service, and then loads the outdated data again. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 interface Change<Input, Result> {

@@ -59,7 +59,7 @@ export async function withSession(request: Request): Promise<Response> {
   return response.status === 401 && (await renewSession()) ? send(again) : response;
 }
 
-/** A request that the service refused or could not answer. The message is for the user. */
+/** Thrown if the service has refused a request or could not answer it. The message is for the user. */
 export class RequestFailed extends Error {
   readonly status: number;
   /** The faults in the fields of the request. Empty if the request was refused for another reason. */

@@ -3,7 +3,7 @@
 /** A fault in a field of a request. `field` is the name of a member of the body or of a parameter, for example `polygon`. */
 export interface FieldFault {
   readonly field: string;
-  /** Continues the name of the field, for example `must be at most 90.` */
+  /** What is wrong with the field. The text continues the field's name, for example `must be at most 90.` */
   readonly text: string;
 }
 

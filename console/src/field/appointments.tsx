@@ -1,4 +1,4 @@
-/** The appointments of a door. A new one needs two taps: the button and a time. */
+/** The appointments of a door. A new appointment needs two taps: on the button, and on one of the proposed times. */
 import { useState } from "react";
 import * as limits from "../../../shared/limits.ts";
 import { Button } from "../ui/button.tsx";
@@ -103,7 +103,7 @@ const hour = new Intl.DateTimeFormat(undefined, { hour: "numeric" });
 /** Hours at which people are usually at home. */
 const HOURS = [10, 15, 18];
 
-/** Returns the times at `HOURS` today, tomorrow and next Saturday that are still to come, each with a text such as `Today 3 PM`. */
+/** Returns the times at `HOURS` of today, tomorrow and next Saturday, without past times. Each has a text such as `Today 3 PM`. */
 export function usualTimes(now: Date): [text: string, time: Date][] {
   const saturday = (6 - now.getDay() + 7) % 7;
   const days = [...new Set([0, 1, saturday < 2 ? saturday + 7 : saturday])];

@@ -13,7 +13,7 @@ import { metresBetween, type Position } from "./distance.ts";
 import { type Door, titleOf } from "./door.ts";
 import style from "./field.module.css";
 
-/** Number of statuses that are shown at once. The others need one more tap. */
+/** Number of statuses that have a button at first. The other statuses appear after a tap on “More …”. */
 const FIRST_STATUSES = 8;
 /**
  * Milliseconds for which a door that has just appeared ignores taps on its statuses, because the second tap of a double tap was meant for

@@ -28,7 +28,7 @@ const WALK_ZOOM = 17;
 /** Metres. A map that follows the user also shows the selected door if it is nearer than this. */
 const SEEN_M = 400;
 const MARGINS = { top: 64, left: 48, right: 48 };
-/** From this zoom on, the map shows each building. */
+/** From this zoom on, the map shows a pin for each building, and no clusters. */
 const PIN_ZOOM = 14;
 
 interface MapProps {
@@ -45,7 +45,7 @@ interface MapProps {
 
 export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPress, onMove }: MapProps) {
   const [map, setMap] = useState<MapLibre>();
-  /** The position to which the map was last moved, and the pins that it had when it was created. */
+  /** The position to which the map was last moved, and the pins with which it was created. Effects do not set the same ones again. */
   const begun = useRef<{ place: string; pins?: Feature[] | undefined }>({ place: "" });
   const [zoom, setZoom] = useState(PIN_ZOOM);
   const buildings = useMemo(() => buildingsOf(doors), [doors]);
@@ -144,7 +144,7 @@ function moveTo(map: MapLibre, position: Position, animate = true): void {
   map.easeTo({ center: [...position], offset, zoom: isVisible ? map.getZoom() : WALK_ZOOM, animate });
 }
 
-/** Returns the integer zoom for which the clusters are made. Clusters that do not overlap at a zoom do not overlap at a larger one. */
+/** Returns the zoom for clusters: the map's zoom, rounded down. Clusters that do not overlap at a zoom do not overlap at a larger one. */
 const levelOf = (map: MapLibre): number => Math.min(PIN_ZOOM, Math.floor(map.getZoom()));
 
 /** The doors at one place. `byStatus` counts them by the colours of their statuses. */

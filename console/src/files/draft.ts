@@ -37,7 +37,7 @@ export const keptIn = ({ text }: Draft): Kept => JSON.parse(text);
 
 /**
  * Adds the columns that the dry run has not read to `columns`. Columns of earlier dry runs stay with their samples, because the service
- * returns samples only while it knows no column. `ignoredColumns` has shortened headers, and an empty header for columns without one.
+ * returns samples only if it knows no column of the file. `ignoredColumns` has shortened headers, and "" for columns without a header.
  */
 export function withUnread(chosen: Chosen, { columns = chosen.columns, ignoredColumns }: ImportOutcome): Chosen {
   const known = new Set(["", ...columns.map(({ header }) => header.slice(0, limits.ignoredColumn))]);

@@ -117,7 +117,7 @@ interface KeptProps {
   readonly onDiscard: () => void;
 }
 
-/** An import that the user has not finished. */
+/** Shows an import that the user has prepared but not started. */
 function Kept({ draft, file, onCheck, onDiscard }: KeptProps) {
   const kept = keptIn(draft);
   return (

@@ -5,8 +5,8 @@ import { beginningOf } from "../../../shared/prospects/csv/format.ts";
 const MOST = 300;
 
 /**
- * Where in a cell the next character is. `quote`: the last character was a quotation mark in a quoted cell. It ends the cell unless another
- * quotation mark follows.
+ * Where in a cell the next character is. `quote`: the last character was a quotation mark in a quoted cell. This mark ends the cell unless
+ * another quotation mark follows.
  */
 type Place = "cell begins" | "plain" | "quoted" | "quote";
 

@@ -64,7 +64,7 @@ export function ServiceAccountPage() {
   );
 }
 
-/** When a key ends, and why. */
+/** Shows when a key ends, and why. */
 function End({ apiKey }: { apiKey: ApiKey }) {
   const { expiresAt, orphanedAt, replacedBy, createdBy } = apiKey;
   const days = daysLeft(apiKey);

@@ -17,7 +17,7 @@ export const scopeTexts: readonly (readonly [scope: ScopeInput, text: string])[]
 ];
 const texts: ReadonlyMap<string, string> = new Map(scopeTexts);
 
-/** Returns a line for each kind of record, such as `Prospects: read, export`. A scope of a later release has no text but its name. */
+/** Returns a line for each kind of record, such as `Prospects: read, export`. A scope of a later release is shown by its name. */
 export function linesOf(scopes: readonly string[]): string[] {
   const parts = scopes.map((scope) => (texts.get(scope) ?? scope).split(": "));
   const kinds = Map.groupBy(parts, ([kind]) => kind);

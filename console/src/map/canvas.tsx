@@ -28,7 +28,8 @@ const PADDING_PX = 48;
 /** Maximum zoom when the map moves to its records. Without it, the map would zoom in to the limit if there is only one prospect. */
 const CLOSEST_ZOOM = 16;
 /**
- * Milliseconds for which the map must rest before its place is stored in the URL. Browsers refuse more than ten changes of a URL a second.
+ * Milliseconds for which the map must rest before its center and zoom are stored in the URL, because browsers refuse more than ten changes
+ * of a URL a second.
  */
 const PAUSE_MS = 250;
 /** Milliseconds in which a label appears. Users who have asked for less motion see it at once. */

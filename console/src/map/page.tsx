@@ -195,7 +195,7 @@ function SelectedArea({ map, ring }: { map: MapLibre; ring: readonly number[][] 
 /** Returns the corners of a box `west,south,east,north`. */
 function ringOf(box = ""): number[][] {
   const [west = 0, south = 0, east = 0, north = 0] = box.split(",").map(Number);
-  // The box crosses the 180th meridian if west is greater than east.
+  // The box crosses the 180th meridian if west is greater than east. Its right edge is then drawn beyond 180 degrees.
   const right = west > east ? east + 360 : east;
   return [
     [west, south],

@@ -105,7 +105,7 @@ interface FrameProps {
   readonly onCancel: () => void;
 }
 
-/** The frame is for users who cannot draw with a pointer. */
+/** A frame on the map that selects the prospects inside it. It is for users who cannot draw with a pointer. */
 export function Frame({ map, filter, onSelect, onCancel }: FrameProps) {
   const frame = useRef<HTMLDivElement>(null);
   const id = useId();

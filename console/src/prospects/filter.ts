@@ -1,4 +1,4 @@
-/** The filters of prospects. They are in the address of the page, so that a link or the back button shows the same prospects. */
+/** The filters of prospects. They are in the URL of the page, so that a link or the back button shows the same prospects. */
 import { useMemo } from "react";
 import { useSearchParams } from "wouter";
 
@@ -16,7 +16,7 @@ export const filterNames = [
 
 /** A change of one of these parameters adds an entry to the browser's history. */
 const STEPS = ["prospect", "page"] as const;
-/** The parameter with the place of the map (map/camera.ts). */
+/** The parameter with the center and the zoom of the map (map/camera.ts). */
 export const AT = "at";
 
 export type FilterName = (typeof filterNames)[number];
@@ -29,8 +29,8 @@ function readFilter(parameters: URLSearchParams): Filter {
 export interface FilterState {
   readonly filter: Filter;
   /**
-   * Sets query parameters of the page's URL. A parameter with an undefined or empty value is removed. If a filter changes, `page` and the
-   * place of the map are also removed, so that the list begins at the first page, and the map shows all prospects. A new page or prospect
+   * Sets query parameters of the page's URL. A parameter with an undefined or empty value is removed. If a filter changes, `page` and
+   * `AT` are also removed, so that the list begins at the first page, and the map shows all prospects that match. A new page or prospect
    * adds an entry to the browser's history, so that Back shows the previous page or prospect.
    */
   readonly change: (values: Readonly<Record<string, string | undefined>>) => void;

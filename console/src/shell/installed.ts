@@ -1,4 +1,4 @@
-/** Registers the service worker, which starts the console without a connection. Removes it if the deployment has switched it off. */
+/** Registers the service worker, which starts the console without a connection. Removes the worker if the deployment does not use it. */
 const URL_OF_WORKER = "/sw.js";
 
 const policy = window.trustedTypes?.createPolicy("service-worker", {
@@ -8,7 +8,7 @@ const policy = window.trustedTypes?.createPolicy("service-worker", {
   },
 });
 
-/** Milliseconds until the worker is registered. It downloads the files of all pages, and would delay the first page. */
+/** Milliseconds from the start of the page until the worker is registered. Its download of all pages must not delay the first page. */
 const AFTER_MS = 6_000;
 
 /** Milliseconds until the page tries again, if the connection broke while the browser downloaded the worker or its files. */

@@ -12,7 +12,7 @@ const keys = [
   ["?", "Show these keys"],
 ] as const;
 
-/** The setting is stored on the device. It switches the keys of one character off, which dictation software may press (WCAG 2.1.4). */
+/** The setting on this device that switches off keys of one character, because dictation software may press them (WCAG 2.1.4). */
 const NAME = "canvassing-keys";
 const OFF = "off";
 

@@ -32,14 +32,14 @@ export function TerritoriesPage() {
   const [isDrawing, setDrawing] = useState(false);
   const [form, setForm] = useState<"typed" | "drawn">();
   const drawn = useTerritoryDraft("drawn");
-  // Opens the form, if corners were drawn. The form has these corners, so the user can finish the polygon there.
+  // Ends the drawing. If corners were drawn, opens the form with these corners, so that the user can finish the polygon there.
   const stop = (): void => {
     setDrawing(false);
     if (drawn.drafts.length > 0) setForm("drawn");
   };
   const pressed = useEffectEvent((event: KeyboardEvent) => {
     if (event.key !== "Escape") return;
-    // Without this, the same press of Escape would close the form that it opens.
+    // Without this call, the same press of Escape would close the form that `stop` opens.
     event.preventDefault();
     stop();
   });

@@ -67,7 +67,7 @@ const roles = {
   cell: { role: "cell" },
 } as const;
 
-/** A table with more columns leaves out its minor columns already at a larger width. */
+/** A table with more columns than this hides its minor columns at a larger width than other tables. */
 const MANY_COLUMNS = 7;
 
 const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel() });

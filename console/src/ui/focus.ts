@@ -21,7 +21,7 @@ export function useFocusReturn<E extends HTMLElement>(
     return () => {
       close?.(element);
       const { activeElement: now, body } = document;
-      // If the focus is outside the container, the user has moved it there, so it stays.
+      // If the focus is outside the container, the user has moved the focus there. It then stays where it is.
       if (now !== null && now !== body && !element.contains(now)) return;
       const isThere = before instanceof HTMLElement && before !== body && before.isConnected;
       (isThere ? before : document.getElementById("content"))?.focus();

@@ -69,7 +69,7 @@ export interface DialogProps
   readonly request: { readonly isPending: boolean; readonly error: Error | null; readonly mutate: () => void };
   /** The drafts of the fields. */
   readonly draft?: ComponentProps<typeof DraftNote>["draft"];
-  /** False while the user has not chosen everything. */
+  /** False while a choice of the user is missing. The button of the form is then disabled. */
   readonly isReady?: boolean;
 }
 

@@ -72,8 +72,8 @@ const useAction = <Result, Input = void>(
   });
 
 /**
- * For an action that has no dialog. A response 409 is not shown as an error, because it only means that the page was out of date. For
- * example, the service may already be sending the delivery.
+ * Shows the error of an action without a dialog as a message. A response 409 is not shown as an error, because it only means that the page
+ * was out of date. For example, the service may already be sending the delivery.
  */
 const asMessage = {
   onError: (error: Error): void => {

@@ -120,7 +120,7 @@ const columnsOf = (open: (dialog: Dialog) => void): readonly Column<Registration
   },
 ];
 
-/** The text of the draft instead of conditions, if the form cannot show the filter as conditions. */
+/** The draft has this text instead of conditions if the form cannot show the filter as conditions. */
 const FIXED = "fixed";
 /** Maximum characters of all conditions in the draft. */
 const CONDITIONS = 10_000;
