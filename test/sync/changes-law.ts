@@ -4,7 +4,8 @@
  * client also gets no id of a note or appointment that its user never saw.
  */
 import fc from "fast-check";
-import { expect } from "vitest";
+import { expect, inject } from "vitest";
+import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -318,4 +319,13 @@ export class Run {
     const checksums = device.checksums();
     expect(idle, name).toMatchObject({ phase: "changes", items: [], hasMore: false, checksums });
   }
+}
+
+/** Number of sequences that run at the same time, so that the processor works while a sequence waits for the table. */
+const LANES = 4;
+
+/** Plays random sequences, each on a new stage. Stops at the first that fails, without shrinking it, because this would take hours. */
+export function playRandom(sequences: typeof longScripts, numRuns: number, newStage: () => Promise<TimedStage>) {
+  const drawn = fc.sample(sequences, { numRuns, seed: inject("seed") });
+  return mapConcurrently(drawn, LANES, async (groups) => new Run(await newStage()).play(groups));
 }
