@@ -33,7 +33,7 @@ export const AddressOrNull = z.pipe(
   z.nullable(NewAddress),
 );
 
-/** False for an address without any field, which is more likely a mistake. */
+/** True if the client sent fields and all are blank. `{}` is no blank address, so the schema reports its missing fields. */
 function isBlankAddress(value: unknown): boolean {
   if (!isObject(value)) return false;
   const parts = Object.keys(NewAddress.shape).flatMap((part) => value[part] ?? []);

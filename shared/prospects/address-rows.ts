@@ -38,7 +38,7 @@ export const AddressPack = z.object({
   bytes: z.instanceof(Uint8Array),
 });
 
-/** Id, id of the prospect, address1, address2, city, state and zip. */
+/** The values of a packed address: its id, the id of its prospect, address1, address2, city, state and zip. */
 export const PackedAddressFields = z.tuple([
   Id,
   Id,
@@ -66,7 +66,7 @@ export function packAddresses(
   });
 }
 
-/** Returns the addresses in the form of rows of their own. */
+/** Returns the addresses of a packed row, each in the form that a row of its own has. */
 export function unpackAddresses(item: Item): { importId: string; addresses: StoredAddress[] } {
   const { companyId, importId, createdAt, bytes } = AddressPack.parse(item);
   const addresses = unpacked(z.array(PackedAddressFields), bytes).map(

@@ -36,7 +36,7 @@ export function newAddressWrite(companyId: number, address: Address, now: string
   return { put: { ...keys.address(companyId, address.id), ...stored }, when: absent };
 }
 
-/** Adds a holder. Fails if the address has changed since `stored` was read. Throws `conflict` if it has too many holders. */
+/** Returns the write that adds a holder. It fails if the address has changed since the read. Throws `conflict` for too many holders. */
 export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   const { companyId, id, version, links, prospectIds } = stored;
   if (prospectIds !== undefined && prospectIds.size >= limits.prospectsPerAddress && !prospectIds.has(prospectId)) {
@@ -52,10 +52,10 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/** Removes a holder. The change of `links` makes a concurrent change of the address fail, which is then repeated. */
+/** Removes a holder. Increases `links`, so that a concurrent change of the address fails and is repeated. */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;
-  // A packed address has only one holder, the removed prospect. Its first own row therefore lists none.
+  // The only holder of a packed address is the prospect that is removed here, so the first row of its own lists no holders.
   if (stored.isPacked) return firstRow({ ...others, links: stored.links + 1 });
   return {
     update: keys.address(stored.companyId, stored.id),
@@ -84,7 +84,7 @@ export async function findAddress(
   return found !== undefined && (await isPublished(table, companyId, importId)) ? found : undefined;
 }
 
-/** The form that the API shows and that prospects copy. */
+/** Returns the address in the form that the API shows and that the rows of prospects copy. */
 export const presentAddress = (stored: StoredAddress): Address => Address.parse(stored);
 
 /** Throws `not_found` if the address does not exist or the caller may not see it. */
@@ -106,7 +106,7 @@ export async function findVisibleAddress(
 
 type Held = Pick<StoredAddress, "companyId" | "id" | "prospectIds">;
 
-/** Takes the place of an address that is missing. Its holder does not exist, so the request reads as many rows as for a hidden address. */
+/** Stands for a missing address. Its holder 0 is read too, so a request takes as long as for an address that the caller may not see. */
 const nobodys = (companyId: number, id: number): Held => ({ companyId, id, prospectIds: new Set([0]) });
 
 export async function createAddress(context: ApiContext, companyId: number, input: NewAddress): Promise<Plan<Address>> {
@@ -138,9 +138,9 @@ async function holdersOf(table: Table, { companyId, id, prospectIds = new Set() 
 }
 
 /**
- * Changes an address and all its copies. Throws `not_found` if the caller does not see the address and all its holders that are not
- * deleted. More than `limits.prospectsChangedAtOnce` copies change in later transactions, and until then the row has the mark
- * `isSpreading`. After an interruption, the next PATCH, even an empty one, changes the remaining copies.
+ * Changes an address and its copies in the rows of prospects. Throws `not_found` unless the caller sees the address and all its holders
+ * that are not deleted. More copies than `limits.prospectsChangedAtOnce` are changed in later transactions. Until then the address has the
+ * mark `isSpreading`. After an interruption, the next PATCH of the address, even an empty one, changes the remaining copies.
  */
 export async function updateAddress(
   context: ApiContext,
@@ -167,7 +167,7 @@ export async function updateAddress(
   return { writes: [write, ...copies], answer: address, ...(isSpreading && { after }) };
 }
 
-/** If all holders are deleted, the new row lists one for each assignee, because the assignees decide who may see the address. */
+/** If all holders are deleted, the new row lists one holder for each assignee, because the assignees decide who may see the address. */
 function addressWrite(
   stored: StoredAddress,
   next: Address,
@@ -195,7 +195,7 @@ async function spreadAll(context: ApiContext, caller: Caller, id: number): Promi
   while (isLeft) isLeft = await optimistic(() => spread(context, caller, id));
 }
 
-/** Changes outdated copies, or removes the mark if there are none. Returns true if another call is needed. */
+/** Changes the outdated copies, or removes the mark `isSpreading` if all copies are up to date. Returns true if another call is needed. */
 async function spread(context: ApiContext, caller: Caller, id: number): Promise<boolean> {
   const stored = existing(await findAddress(context, caller.companyId, id), "address");
   const address = presentAddress(stored);

@@ -1,7 +1,7 @@
 /**
- * The upcoming appointments of a prospect, for lists, and its agenda, for the calendar of a user who sees only assigned prospects. The
- * prospect's row, with copies of the next appointments, and the agenda change in one transaction. The key of an agenda contains a time that
- * never decreases. A Query in the order of the keys, during which the key changes, may return the agenda twice, but cannot miss it.
+ * A prospect's row has copies of its next appointments, for lists. Its agenda is for the calendar of a user who sees only assigned
+ * prospects. One transaction changes both rows. The key of an agenda contains a time that never decreases. So a Query in ascending order
+ * that runs during a change of the key may return the agenda twice, but cannot miss it.
  */
 import * as z from "zod/mini";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
@@ -46,7 +46,7 @@ function encoded(entries: readonly AgendaEntry[]): Uint8Array {
   return into.finish();
 }
 
-/** Reads the agendas of a user, or those of unassigned prospects (null). May miss an agenda whose last appointment starts before `from`. */
+/** Reads the agendas of an assignee's prospects, or of unassigned ones (null). May miss agendas whose last start is before `from`. */
 export async function agendaEntries(
   table: Reads,
   companyId: number,
@@ -97,7 +97,7 @@ export const agendaEntry = ({ id, startAt, status }: Timed): AgendaEntry => {
   return { id, startMs: Date.parse(startAt), isScheduled: status === "scheduled" };
 };
 
-/** Returns the latest start of an appointment, but never a time before `before`. Undefined without appointments. */
+/** Returns the new time for the agenda's key: the latest start, or the old time `before` if it is later. Undefined without appointments. */
 export function agendaUntil(entries: readonly AgendaEntry[], before: string | undefined): string | undefined {
   if (entries.length === 0) return undefined;
   const last = entries.reduce((latest, { startMs }) => Math.max(latest, startMs), Number.NEGATIVE_INFINITY);
@@ -105,7 +105,7 @@ export function agendaUntil(entries: readonly AgendaEntry[], before: string | un
   return before !== undefined && before > until ? before : until;
 }
 
-/** These writes belong to the transaction that replaces the prospect's row `current` by `next`. */
+/** Returns writes that store the agenda and remove it under an old key, for the transaction that replaces the row `current` by `next`. */
 export function agendaWrites(current: Owner, next: Owner, entries: readonly AgendaEntry[]): Write[] {
   const { companyId, id: prospectId, assignedToUserId, agendaUntil: until } = next;
   if (until === undefined) return agendaRemoval(current);
@@ -126,7 +126,7 @@ export async function agendaMoves(table: Reads, current: StoredProspect, next: S
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
-/** Appointments that a prospect's row copies. A single copy would be useless from the appointment's start until the row's next write. */
+/** Maximum appointments that a prospect's row copies. With several, lists need no read when the first one has begun. */
 const COPIES = 3;
 /** Maximum bytes of all copies. One appointment alone may have 10 000 characters of notes. */
 const COPIES_BYTES = 2_000;
@@ -143,7 +143,7 @@ export type AppointmentChange =
 export const upcomingFields = (appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields =>
   fitting(aheadAmong(appointments, [], nowMs), appointments);
 
-/** Returns the copies for the prospect's row after a change. Reads appointments only if the row's copies and the change do not suffice. */
+/** Returns the copies after a change of an appointment. Reads appointments only if the old copies and the change do not suffice. */
 async function upcomingAfter(
   table: Reads,
   prospect: StoredProspect,
@@ -160,14 +160,14 @@ async function upcomingAfter(
   return fitting(ahead, read);
 }
 
-/** Returns the upcoming appointments, soonest first. */
+/** Returns the id and start of each given appointment that is upcoming, soonest first. */
 const aheadAmong = (appointments: readonly StoredAppointment[], others: readonly Later[], nowMs: number): Later[] =>
   [
     ...appointments.filter((appointment) => isUpcoming(appointment, nowMs)).map(laterOf),
     ...others.filter(([, startMs]) => startMs >= nowMs),
   ].sort(([a, aStart], [b, bStart]) => aStart - bStart || a - b);
 
-/** `changed` is returned as given, because its new state is not in the table yet. */
+/** Reads the appointments of `entries`. `changed` is not read but returned as given, because the table does not have its new state yet. */
 async function readSome(
   table: Reads,
   { companyId, id: prospectId }: Pick<StoredProspect, "companyId" | "id">,
@@ -183,7 +183,7 @@ async function readSome(
   return changed !== undefined && others.length < entries.length ? [...found, changed] : found;
 }
 
-/** Copies the soonest appointments, up to both limits. `known` contains at least the appointments to copy. */
+/** Copies the soonest appointments in `ahead`, up to `COPIES` and `COPIES_BYTES`. `known` contains at least the appointments to copy. */
 function fitting(ahead: readonly Later[], known: readonly StoredAppointment[]): UpcomingFields {
   const upcoming: StoredAppointment[] = [];
   let bytes = 0;

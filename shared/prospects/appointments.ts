@@ -69,7 +69,9 @@ export async function getAppointment(context: ApiContext, caller: Caller, id: nu
   return presentAppointment(appointment, dictionary);
 }
 
-/** Throws `not_found` if the caller does not see the prospect now. A caller who saw it at `arrival.occurredAt` may only add records. */
+/**
+ * Throws `not_found` if the caller does not see the prospect now. A caller who saw it only at `arrival.occurredAt` may not change records.
+ */
 export async function updateAppointment(
   context: ApiContext,
   caller: Caller,
@@ -103,7 +105,7 @@ export async function updateAppointment(
   return { writes, answer: presentAppointment(next, dictionary), written: next };
 }
 
-/** Moves the row to a key that no request reads. The stream record of the moved row becomes the event `appointment.cancelled`. */
+/** Moves the appointment's row to a key that no request reads. The publisher makes the event `appointment.cancelled` from the moved row. */
 export async function deleteAppointment(
   context: ApiContext,
   caller: Caller,

@@ -1,6 +1,6 @@
 /**
  * The past assignments of a prospect. A device that was offline may send a fact after the prospect was assigned to another user. The
- * service accepts the fact if the prospect was assigned to the sender at that time.
+ * service accepts the fact if the prospect was assigned to the sender at the time of the fact.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import * as limits from "#shared/limits.ts";
@@ -31,7 +31,7 @@ export function reassignedAt(
 ): Required<Pick<Assignments, "assignedAt" | keyof Stored>> {
   const { assignedToUserId: user, assignedAt = before.createdAt } = before;
   const from = Date.parse(assignedAt);
-  // The clock of the function that wrote `assignedAt` may have been fast.
+  // The clock of the function that wrote `assignedAt` may have been fast, so `nowMs` may lie before `from`.
   const until = Math.max(nowMs, from);
   const all = [...pastOf(before), ...(user === null ? [] : [{ user, from, until }])];
   const past = all.filter((one) => one.until >= until - limits.pastAssignmentsMs);

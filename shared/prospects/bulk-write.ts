@@ -46,7 +46,7 @@ export interface JobWrite {
   readonly deletedIf?: Condition | undefined;
 }
 
-/** Returns the mark of the job. Throws ConditionFailed if the row is newer than `current`, or if a deletion does not meet `deletedIf`. */
+/** Writes the values with the job's mark. Throws ConditionFailed if the row is newer than `current`, or does not meet `deletedIf`. */
 export async function writeByJob(
   context: ApiContext,
   caller: Caller,
@@ -78,7 +78,7 @@ async function writesOf(
   const [wasDeleted, isDeleted] = [current.deletedAt !== undefined, next.deletedAt !== undefined];
   if (isDeleted && !wasDeleted) return [...replaceProspect(current, next, deletedIf), ...agendaRemoval(current)];
   if (!isDeleted && wasDeleted) {
-    // The agenda was deleted with the prospect. No appointment can have changed since.
+    // The agenda was deleted with the prospect. It is made again from the appointments, which cannot have changed since.
     const appointments = await readAppointments(context.table, current);
     const entries = appointments.filter(({ deletedAt }) => deletedAt === undefined).map(agendaEntry);
     return [...replaceProspect(current, next), ...(entries.length === 0 ? [] : agendaWrites(next, next, entries))];
@@ -106,7 +106,7 @@ export async function indexNotesAgain(table: Table, companyId: number, prospectI
 
 const replaced = (note: StoredNote): Write[] => replaceNote(note, { ...note, version: note.version + 1 });
 
-/** Writes the notes in one transaction, or one by one if a user has changed one of them. The user's write adds this note to the index. */
+/** Writes the notes in one transaction. If a user has changed one of them, writes only the others: the user's write indexes this note. */
 async function replaceAll(table: Table, notes: readonly StoredNote[]): Promise<void> {
   if (notes.length === 0 || (await conditionHolds(table.transact(notes.flatMap(replaced))))) return;
   for (const note of notes) await conditionHolds(table.transact(replaced(note)));

@@ -35,7 +35,7 @@ export type CalendarQuery = z.output<typeof CalendarQuery>;
   },
 }));
 
-/** The years of stored timestamps have four digits. */
+/** A range is cut to these times, because the years in keys of calendar rows have four digits. */
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
@@ -48,7 +48,7 @@ interface Range {
 /** Maximum number of appointments in memory. */
 const BATCH = 100;
 
-/** Returns the soonest first: from the company's calendar, or from the agendas of a user who sees only assigned prospects. */
+/** Returns appointments, soonest first: from the company's calendar, or from the agendas if the caller sees only assigned prospects. */
 export async function listAppointments(
   context: ReadContext,
   caller: Caller,

@@ -52,7 +52,6 @@ function phonesIn(word: string): string[] {
 
 export const FilterText = z.string().check(z.maxLength(limits.queryParameter));
 
-/** `read` converts the text of a parameter, and `schema` validates the result. */
 const readAs = <Value, Output>(read: (text: string) => Value, schema: z.ZodMiniType<Output, Awaited<Value>>) =>
   z.pipe(z.pipe(FilterText, z.transform(read)), schema);
 
@@ -88,7 +87,7 @@ export const Assignees = readAs(
 /** The plus sign of a time offset arrives as a space if it is not percent-encoded. */
 export const TimeParameter = readAs((value) => value.trim().replace(/ (?=\d\d:?\d\d$)/, "+"), IsoTime);
 
-/** Makes milliseconds since 1970. A UTC day becomes its first or its last millisecond. */
+/** Converts a time to milliseconds since 1970, and a date to the first or last millisecond of this UTC day. */
 export const dateBound = (edge: DayEdge) =>
   z.pipe(
     TimeParameter,

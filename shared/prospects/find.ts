@@ -38,9 +38,9 @@ export async function findProspects(
   }
 }
 
-/** The filters of a list, and three that a query cannot contain. */
+/** The filters of a list, and three conditions that the query string of a request cannot contain. */
 export interface ShapedFilter extends ProspectFilter {
-  /** If set, it replaces the values of the filter `sourceId`, which must still have one, so that the long texts of the index are read. */
+  /** Replaces the values of the filter `sourceId`. This filter must still have a value, so that the index's source ids are read. */
   readonly sourceIds?: Criteria["sourceIds"];
   readonly polygon?: Ring | undefined;
   /** A prospect must lie in all these areas. */

@@ -52,7 +52,7 @@ const lines = (texts: readonly string[]): string => texts.filter((text) => text 
 
 const form = (value: string | null, limit: number): string => searchable(value ?? "", limit);
 
-/** With `=` at both ends, a search can compare a part of a number or the whole number. */
+/** Puts `=` at both ends of a number, so that a search can look for a part of the number, or, with `=`, for the whole number. */
 export const wholeNumber = (digits: string): string | undefined => (digits === "" ? undefined : `=${digits}=`);
 
 export const digitsOf = (value: string): string => value.replace(/[^0-9]/g, "");

@@ -63,7 +63,7 @@ let learned = 0;
 
 const State = z.object({ state: z.string() });
 
-/** True if the import is completed or has no row. Other ids than numbers are no imports. */
+/** True if the import is completed or has no row. An id that is no number belongs to no import, so the result is also true. */
 export async function isPublished(table: Reads, companyId: number, importId: string | undefined): Promise<boolean> {
   if (!isOfImport(importId)) return true;
   const name = `${companyId}#${importId}`;
@@ -92,7 +92,7 @@ export async function publishedBlocks(table: Reads, ranges: QuerySpec): Promise<
 const isOfImport = (importId: string | undefined): importId is string =>
   importId !== undefined && /^\d+$/.test(importId);
 
-/** True if no import has created the prospect, or if this process knew the completed import when `learned` had the value `before`. */
+/** True if no import created the prospect, or if this process knew its completion when the counter `learned` had the value `before`. */
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
   !isOfImport(importId) || (completedImports(table).get(`${companyId}#${importId}`)?.value ?? before) < before;
 
@@ -116,7 +116,7 @@ export const findVisibleProspect = async (
 export interface Arrival {
   /** The time of the change on the device. It is neither in the future nor too old. */
   readonly occurredAt?: string | undefined;
-  /** The version that the user changed. */
+  /** The version of the record that the device had when the user changed it. */
   readonly baseVersion?: number | undefined;
 }
 
@@ -188,8 +188,8 @@ export async function readProspect<Current = never>(
 }
 
 /**
- * The ETag of an answer of which some rows may have been read before a write, and others after the write. An equal answer gets 304 only
- * after all rows were read.
+ * The ETag of an answer whose rows may have been read partly before a write and partly after it. The service answers a request with this
+ * ETag by 304 only after it has read all rows again.
  */
 const contentOf = (detail: ProspectDetail): string => fingerprint("detail content", JSON.stringify(detail));
 

@@ -13,7 +13,9 @@ export const shownVersion = (rowVersion: number, low = 0): number => rowVersion 
 
 export const rowVersionOf = (version: number): number => Math.floor(version / LOW);
 
-/** A deleted tag counts more than all its renames, which vanish with it. `LOW` has room for `limits.tagsPerProspect` deleted tags. */
+/**
+ * A deleted tag counts more than its renames, whose number is lost, so `low` never decreases. `LOW` has room for all tags of a prospect.
+ */
 const DELETED_TAG = 2 ** 18;
 
 /**

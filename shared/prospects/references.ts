@@ -61,7 +61,7 @@ export async function requireReferences(
     const check = { check: keys.user(companyId, assignedToUserId), when: equals("version", version) };
     if (assignedToUserId !== userId) checks.push(check);
   }
-  // `context.dictionary` was current when the request began.
+  // `context.dictionary` was current when the request began, so the transaction needs no checks.
   if (context.dictionary !== undefined) return { dictionary, checks: [] };
   return { dictionary, checks: checks.length < 2 ? checks : [dictionaryUnchanged(companyId, dictionary)] };
 }

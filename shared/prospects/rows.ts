@@ -35,7 +35,7 @@ export const insertProspect = (prospect: StoredProspect): Write[] => [
   ...prospectDelta(prospect.companyId, indexEntry(prospect), null, { fact: factOf(prospect) }),
 ];
 
-/** Returns the creation or the status change of this version. Undefined for any other change. */
+/** Returns the fact of this version: the creation or the status change of the prospect. Undefined for any other change. */
 function factOf({ version, createdBy, lastStatusChange }: StoredProspect): FactFields | undefined {
   const change = lastStatusChange?.version === version ? lastStatusChange : undefined;
   if (version === 1) return { by: createdBy, ...(change?.occurredAt !== undefined && { at: timeOf(change) }) };
@@ -57,8 +57,8 @@ export const pastFact = (entry: LastStatusChange): FactFields => ({
 });
 
 /**
- * Fails if the row has changed since `current` was read, or does not meet `when`. The same transaction writes `appointment`. The default of
- * `fact` is the status change in `next`.
+ * The writes fail if the row has changed since `current` was read, or does not meet `when`. `appointment` describes the appointment that
+ * the same transaction writes. Without `fact`, the status change in `next` is the fact.
  */
 export const replaceProspect = (
   current: StoredProspect,
@@ -109,7 +109,7 @@ export const replaceNote = (current: StoredNote, next: StoredNote, assignee?: nu
   ...noteDelta(next.companyId, indexNote(next), loggedNote(next, assignee)),
 ];
 
-/** The transaction must fail if the prospect has changed since it was read. Imported notes were not counted, so they are not subtracted. */
+/** Removes a note. The transaction must also contain `changeOfNotesOf`. An imported note was not counted, so it is not subtracted. */
 export const removeNote = (note: StoredNote, prospect: StoredProspect, nowMs: number): Write[] => [
   { remove: keyOfNote(note), when: equals("version", note.version) },
   ...noteDelta(
@@ -161,7 +161,7 @@ export const packNoteLocators = (
     return { ...attachedKeys.noteLocators(companyId, block), type: "noteLocators", createdAt, bytes };
   });
 
-/** A note whose locator is in a packed row may have been deleted since. */
+/** A deletion of a note does not change packed rows, so a locator from a packed row may belong to a deleted note. */
 export async function findNoteLocators(
   table: Reads,
   companyId: number,
@@ -187,7 +187,7 @@ export async function findNoteLocators(
   return locators;
 }
 
-/** Takes the place of a missing note or appointment, so that the request reads as many rows as for a hidden one. */
+/** Stands for a missing note or appointment. The request then reads as many rows, and takes as long, as for a hidden one. */
 export const NOWHERE = { prospectId: 0, createdAt: "" } as const;
 
 /** Undefined if a row is missing, or if the caller does not see the prospect now: a past assignment gives no right to existing rows. */

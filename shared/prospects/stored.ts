@@ -198,7 +198,7 @@ const columns = {
 /** `fields` has all other fields as JSON text. */
 const Columns = z.extend(z.pick(StoredProspect, columns), { fields: z.string() });
 
-/** Each change of a note increases `notesVersion` and sets `notesChangedAt`. A new version of the row has neither. */
+/** Each change of a note increases `notesVersion` and sets `notesChangedAt` in the prospect's row. A new version of the row has neither. */
 export const notesAttributes = ["notesVersion", "notesChangedAt"] as const;
 
 /**

@@ -38,7 +38,7 @@ import type { TagChoice } from "#shared/reference/input.ts";
 const DEFAULT_SOURCE = "api";
 export const IMPORT_SOURCE = "csv-import";
 
-/** If ids are reserved, the dictionary is cached and there is no `addressId`, nothing is read before the transaction. */
+/** Reads nothing before the transaction if this process has ids in reserve and a cached dictionary, and the input has no `addressId`. */
 export async function createProspect(
   context: ApiContext,
   caller: Caller,
@@ -179,7 +179,7 @@ export interface Change {
   readonly importId?: string;
 }
 
-/** Returns the prospect before the change. A second call changes nothing, so a repeated import does not undo later changes. */
+/** Returns the prospect before the change. A second call for an import changes nothing, so a repeated import undoes no later changes. */
 export async function changeByImport(
   context: ApiContext,
   caller: Caller,
@@ -341,7 +341,7 @@ function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
   if (unknown.length > 0) throw badReference("a tag", ...unknown);
 }
 
-/** The row may also contain ids of deleted tags, which are not shown. */
+/** True if the prospect shows exactly the wanted tags. Deleted tags, whose ids may remain in its row, are not shown. */
 function isShown({ tagIds }: StoredProspect, wanted: readonly number[], { tags }: Dictionary): boolean {
   return tagIds.filter((id) => tags.has(id)).join() === wanted.join();
 }

@@ -101,8 +101,8 @@ function lacking(cell: Cell, { positions }: Header): string {
 }
 
 /**
- * `all` also has the names of inactive statuses and users, which the prospect may already have. A column that the file names by a synonym
- * accepts only active ones, because a change to an inactive one fails.
+ * `all` also has the inactive statuses and users, because a prospect may keep an inactive one. In a column that the file names by a
+ * synonym, an inactive name is a faulty value, which is left empty, so that the row does not fail.
  */
 export const filledCellsOf = (
   cells: readonly string[],
@@ -169,7 +169,7 @@ function read<S extends z.ZodMiniType<object>>(
     const isOfAddress = faults.every(({ column }) => addressColumns.some((part) => part === column));
     const columns = own.length > 0 || !isOfAddress ? own : addressColumns.filter((it) => isLeft(it) && cell(it) !== "");
     if (columns.length === 0) {
-      // A value that was left empty is a reason only if the row therefore has neither an address nor coordinates.
+      // The message names a value that was left empty only if the row therefore has neither an address nor coordinates.
       const causes = faults.some(({ column }) => column === undefined) ? [...ofPlace, ...faults] : faults;
       return faultIn(causes.map((fault) => withValue(fault, cell)));
     }
@@ -189,7 +189,7 @@ function withValue(fault: CellFault, cell: Cell): CellFault {
   return { ...fault, value: item === undefined ? cell(column) : tagsOf(cell(column))[item] };
 }
 
-/** Leaves no character that JSON would escape: `{"a":1}` is shown as `{'a':1}`. */
+/** Cuts and quotes a value for a message. Replaces characters that JSON would escape: `{"a":1}` is shown as `{'a':1}`. */
 export const quoted = (text: string): string => {
   const letters = [...text];
   const cut = letters.length > SHOWN_VALUE ? `${letters.slice(0, SHOWN_VALUE).join("")}...` : text;
@@ -301,7 +301,7 @@ function idOf(column: Column, cell: string, { statuses, users, nearest }: Names,
   return null;
 }
 
-/** Returns at most one tag more than a prospect may have, with which the validation fails. zod would create an object for each tag. */
+/** Returns at most one tag more than a prospect may have, enough for the validation to fail, because zod creates an object for each tag. */
 function tagsOf(cell: string): string[] {
   const values = cell.split(TAG_SEPARATOR).map((value) => value.trim());
   const distinct = new Map(values.filter((value) => !isBlank(value)).map((value) => [folded(value), value]));

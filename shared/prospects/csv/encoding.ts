@@ -55,10 +55,10 @@ const isAscii = (byte: number): boolean => byte > 0 && byte < 0x80;
 /** Maximum bytes that are decoded at once, so that a reader of the text can stop early. */
 const PIECE_BYTES = 64 * 1024;
 
-/** Windows-1252 accepts every byte. ASCII control characters other than tabs and line breaks show that a file is not text. */
+/** Windows-1252 accepts every byte, so only ASCII control characters other than tabs and line breaks show that a file is not text. */
 const notText = /[[\p{Cc}&&\p{ASCII}]--[\t-\r]]/v;
 
-/** MS-DOS programs write this character after the last line. */
+/** MS-DOS programs write this character after the last line, so it is removed at the end of a file. */
 const END_OF_FILE = "\u001A";
 
 export interface FileText extends AsyncIterable<string> {
@@ -120,11 +120,11 @@ function checked(text: string, encoding: Encoding): string {
 const REPLACEMENT = [0xef, 0xbf, 0xbd] as const;
 
 export class Utf8Counts {
-  /** Valid characters of several bytes. */
+  /** Number of valid characters that have several bytes. */
   characters = 0;
-  /** Bytes that belong to no valid character. */
+  /** Number of bytes that belong to no valid character. */
   invalid = 0;
-  /** Valid characters U+FFFD before the first invalid byte. */
+  /** Number of valid characters U+FFFD before the first invalid byte. */
   replacements = 0;
   /** The beginning of a character that the next chunk may complete. */
   #rest: Uint8Array = new Uint8Array();
@@ -150,7 +150,7 @@ export class Utf8Counts {
     this.#rest = bytes.slice(position);
   }
 
-  /** Call it after the last chunk. */
+  /** Call it after the last chunk. The bytes of an incomplete character at the end count as invalid. */
   end(): void {
     this.invalid += this.#rest.length;
     this.#rest = new Uint8Array();

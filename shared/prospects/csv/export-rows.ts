@@ -23,7 +23,7 @@ export interface ExportRow {
   readonly note: ExportedNote | undefined;
 }
 
-/** From this number of prospects on, a whole block costs no more than single reads. */
+/** If the export needs this number of prospects of a block, reading the whole block costs no more than single reads. */
 const WORTH_A_BLOCK = 16;
 /** If a prospect has more notes, the Query of a block's notes leaves them out, and a separate Query reads the newest one. */
 const FEW_NOTES = 4;
@@ -59,7 +59,7 @@ export function exportRows(
     }
     const rows = known ?? (await readBlock(table, companyId, block, isWhole));
     if (wanted <= ids.length) cache.delete(block);
-    // The export reads a block once, so its rows need no version.
+    // The export reads each block once, so the version of the cached rows has no meaning.
     else if (known === undefined) cache.set(block, 0, rows);
     return [rows];
   }
@@ -148,7 +148,7 @@ function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[], isWhol
   );
 }
 
-/** The file does not contain these fields, which may be large. It has custom fields only if `isWhole` is true. */
+/** Removes fields that may be large and that the exported file lacks. The file has custom fields only if `isWhole` is true. */
 const withoutLargeFields = (prospect: StoredProspect, isWhole: boolean): StoredProspect => ({
   ...prospect,
   customFieldData: isWhole ? prospect.customFieldData : null,

@@ -15,7 +15,7 @@ import { isVisible } from "#shared/prospects/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
 
-/** Ids and versions in the order of the file. Typed arrays need 16 MB for a million prospects, less than objects. */
+/** Ids and versions of prospects in the order of the file. Typed arrays for a million prospects need 16 MB, less than objects. */
 export interface Order {
   readonly ids: Float64Array;
   readonly versions: Float64Array;
@@ -46,7 +46,7 @@ function orderOf(matches: Iterable<ProspectRef>, total: number): Order {
   return { ids: ids.subarray(0, size), versions: versions.subarray(0, size) };
 }
 
-/** Encodes differences, which are small because consecutive prospects usually have similar ids. */
+/** Encodes each id as its difference from the id before, which is usually small in the order of a list. */
 export function encodeOrder({ ids, versions }: Order): Uint8Array {
   const into = new ByteWriter();
   into.integer(ids.length);
@@ -72,7 +72,7 @@ export function decodeOrder(bytes: Uint8Array): Order {
   return { ids, versions };
 }
 
-/** A prospect appears as it is when its batch is read. The file lacks prospects that the caller does not see any more. */
+/** The file shows each prospect as it is when its batch is read, without prospects that the caller does not see any more. */
 export async function exportProspects(
   context: ReadContext,
   caller: Caller,
@@ -92,7 +92,7 @@ export interface Piece {
   readonly prospects: number;
 }
 
-/** Begins at the position `from`, with the header if it is 0. Reads the next batch while the caller writes this one. */
+/** Begins at the position `from` in `order`, and writes the header if this is 0. Reads the next batch while the caller handles a piece. */
 export async function* exportPieces(
   context: ReadContext,
   caller: Caller,

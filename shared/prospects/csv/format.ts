@@ -1,6 +1,6 @@
 /** The format of exported and imported CSV files. The console uses this file too, so it must not use modules of Node.js. */
 
-/** The whole file cannot be imported. */
+/** Thrown for a file that cannot be imported at all. */
 export class BadFile extends Error {
   override readonly name = "BadFile";
 }
@@ -43,7 +43,7 @@ export interface FileForm {
 export const columnsIn = ({ columns }: FileForm): readonly Column[] =>
   columns === "all" ? knownColumns : exportColumns;
 
-/** An import ignores these values, because the service sets them. With `matchBy=id`, it reads `id`. */
+/** An import ignores these columns, because the service sets their values. Only an import with `matchBy=id` reads the column `id`. */
 const unread: ReadonlySet<Column> = /* @__PURE__ */ new Set<Column>(["id", "createdBy", "createdAt", "updatedAt"]);
 
 export const importColumns: readonly Column[] = /* @__PURE__ */ knownColumns.filter((column) => !unread.has(column));
@@ -51,10 +51,10 @@ export const importColumns: readonly Column[] = /* @__PURE__ */ knownColumns.fil
 /** Separates the tags of a cell. No tag contains this character. */
 export const TAG_SEPARATOR = ";";
 
-/** The beginnings of formulas. Spreadsheet programs drop line breaks and NUL, and read full-width signs like ASCII signs. */
+/** Characters with which a formula may begin. Spreadsheet programs skip line breaks and NUL, and read full-width signs like ASCII signs. */
 const FORMULA = "[=+\\-@\\t\\r\\n\\0＝＋－＠]";
 const beginsFormula = new RegExp(`^${FORMULA}`);
-/** Text of this form gets another quote, so that an import restores it exactly. */
+/** Text that already begins with quotes and a formula gets another quote, so that an import, which removes one, restores it exactly. */
 const isGuarded = new RegExp(`^'+${FORMULA}`);
 /** A number or phone number is no formula for a spreadsheet. A quote before it would turn a number into text. */
 const isPlain = /^(?=.*\d)[\d +\-().]+$/;
@@ -65,7 +65,7 @@ export const guarded = (text: string): string =>
 
 export const unguarded = (cell: string): string => (isGuarded.test(cell) ? cell.slice(1) : cell);
 
-/** Reads a formula such as `="02108"`, with which Excel keeps the zero, as its text. A guarded cell is never such a formula. */
+/** Returns the text of a cell without its guard. The formula `="02108"`, with which Excel keeps the leading zero, becomes `02108`. */
 export function textOf(cell: string): string {
   if (!cell.startsWith('="')) return unguarded(cell);
   const text = /^="(.*)"$/s.exec(cell)?.[1];

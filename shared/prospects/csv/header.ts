@@ -113,7 +113,7 @@ export interface Header {
   readonly width: number;
   /** The headers without outer blanks. The second header `City` is `City (2)`. */
   readonly titles: readonly string[];
-  /** The positions of the headers of a field. The first of the cells at these positions with a value counts. */
+  /** For each field, the positions of its headers. In a row, the first cell with a value at these positions counts. */
   readonly positions: Positions;
   /** Columns whose headers are synonyms. A faulty value in such a column is left empty. */
   readonly lenient: ReadonlySet<Field>;
@@ -191,7 +191,7 @@ export function titlesOf(cells: readonly string[]): string[] {
   });
 }
 
-/** A column of the mapping has precedence over a header, and the first of equal headers over the others. */
+/** Finds columns by the mapping and by exact headers. The mapping has precedence over a header, and the first of equal headers counts. */
 function exactColumns(cells: readonly string[], titles: readonly string[], mapping: Mapping) {
   const missing = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), { header, column }]));
   const exact: Partial<Record<Column, readonly number[]>> = {};
@@ -267,7 +267,7 @@ function alternativesIn({ positions }: Header): readonly (readonly (readonly num
     .filter((alternatives) => alternatives.length > 1);
 }
 
-/** Finds the columns with values that no row has used, because another column for the same value came first. */
+/** Finds columns whose values the import has never used, because each row also had a value in an earlier column of the same field. */
 export class LostColumns {
   readonly #header: Header;
   readonly #groups: ReturnType<typeof alternativesIn>;

@@ -46,7 +46,7 @@ function invalidByte(row: number, header = "", position: number): BadFile {
   return new BadFile(`Row ${row} has a byte in ${column} that is not valid in UTF-8. Save the file as CSV UTF-8.`);
 }
 
-/** A spreadsheet program writes lines with only separators for rows that have had values. */
+/** Leaves out blank rows. A spreadsheet program writes lines with only separators for rows whose values were deleted. */
 async function* filledRows(rows: AsyncIterable<string[]>): AsyncGenerator<CsvRow> {
   let row = 0;
   let blank = 0;
@@ -97,7 +97,7 @@ function acceptingAnyWidth(parser: Parser): Parser {
   return parser;
 }
 
-/** The parser keeps a row in memory until it ends, so a row that is too long is refused. */
+/** The parser keeps a row in memory until the row ends, so a row that is too long is refused. */
 async function* bounded(beginning: string, pieces: AsyncIterator<string>, parser: Parser): AsyncGenerator<string> {
   let records = 0;
   let pending = 0;

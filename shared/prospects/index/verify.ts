@@ -1,4 +1,4 @@
-/** Compares a company index with the company's rows, while other requests read and write. Only a difference that remains is a fault. */
+/** Compares a company index with the rows of prospects and notes during other requests. Only a difference that remains is a fault. */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -75,7 +75,7 @@ async function compareAll(
     notes += liveNotes.length;
     progress?.(prospects);
   }
-  // The records that are left differ from their rows or have no row.
+  // The index records that are left differ from their rows or have no row.
   for (const [key, { prospectId }] of index.records) mismatches.set(key, prospectId);
   return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Map() };
 }

@@ -18,9 +18,9 @@ const BLOCKS_AT_ONCE = 4;
 const MOST_BLOCKS_AT_ONCE = 32;
 
 /**
- * Reads the blocks of ids that the company has reserved for addresses, because the table has no list of addresses. The page of a user who
- * sees few of them may be short, because a request reads a limited number of blocks. `after` is the last checked id, or undefined if there
- * are no more addresses.
+ * Reads the blocks of ids that the company has reserved for addresses, because the table has no list of addresses. A request reads a
+ * limited number of blocks, so the page of a user who sees few addresses may be short. The returned `after` is the last checked id, or
+ * undefined if there are no more addresses.
  */
 export async function listAddresses(
   context: ReadContext,
@@ -53,7 +53,7 @@ export async function listAddresses(
 const lastOf = (block: number | undefined): number | undefined =>
   block === undefined ? undefined : (block + 1) * keys.IDS_PER_PARTITION - 1;
 
-/** The index has the assignees of holders. A holder that the index lacks is deleted or being written, so its row is read. */
+/** Finds the assignees of holders in the company index. A holder that the index lacks is deleted or being written, so its row is read. */
 async function visibleOf(
   context: ReadContext,
   caller: Caller,

@@ -1,6 +1,6 @@
 /**
- * Finds the prospect with a given key, for example its id in another system, or creates it. If users who see the same prospects call this
- * at the same time, one call creates the prospect, and the others find it.
+ * Finds the prospect with a given key, for example its id in another system, or creates it. If users who see the same prospects send the
+ * same key at the same time, one request creates the prospect, and the others find it.
  */
 import { hash } from "node:crypto";
 import * as z from "zod/mini";
@@ -74,7 +74,7 @@ export async function findOrMake(
   const claim = await readClaim(context, caller, own);
   const [match, ...others] = await matchesOf(context, caller, own);
   if (match !== undefined && others.length > 0) throw severalMatch(matchBy, [match, ...others]);
-  // A Query is not isolated from a transaction, so the search may miss a prospect whose claim is already visible.
+  // A Query is not isolated from transactions: the search may miss a new prospect whose claim (the row with its id) is already visible.
   const id = match?.id ?? claim.prospectId;
   if (match === undefined && id !== undefined) await requireRow(context, caller, id);
   const found = id === undefined ? undefined : await findVisibleProspect(context, caller, id);
@@ -85,7 +85,7 @@ export async function findOrMake(
   return {
     ...made,
     writes: [...made.writes, claim.write(made.answer.id)],
-    // If the write of the claim fails, another call has created a prospect for the key, which the next call of the verb finds.
+    // If the write of the claim fails, another call has created a prospect for the key. The verb is called again and finds this prospect.
     refused: (failed) =>
       failedAt(failed, made.writes.length) === undefined ? made.refused?.(failed) : Promise.reject(failed),
   };
@@ -102,7 +102,7 @@ async function byClientRecord(
   const id = (await findClientRecords(context, caller, new Set([key]))).get(key);
   if (id === undefined) {
     const made = await createProspect(context, caller, input);
-    // If a concurrent call has used the id, the next call of the verb finds its prospect.
+    // If a concurrent call has created a prospect with this id, the verb is called again and finds this prospect.
     const refused = (failed: ConditionFailed) =>
       prospectInTheWay(failed) === undefined ? made.refused?.(failed) : Promise.reject(failed);
     return { ...made, refused };
@@ -125,7 +125,7 @@ async function changeFound(
   return { ...plan, answer: marked(plan.answer) };
 }
 
-/** If the caller did not see the new prospect, each repetition of the request would create another one. */
+/** Throws if the caller would not see the new prospect, because each repetition of the request would then create another one. */
 function requireSight(caller: Caller, { assignedToUserId }: NewProspect): void {
   const sight = visibleAssignee(caller);
   if (sight === undefined || assignedToUserId == null || assignedToUserId === sight) return;
@@ -134,7 +134,7 @@ function requireSight(caller: Caller, { assignedToUserId }: NewProspect): void {
   throw invalid(`assignedToUserId: ${message}.`, fault);
 }
 
-/** If the row is not visible yet, throws ConditionFailed, so that the verb is called again. Rows of deleted prospects stay. */
+/** Throws ConditionFailed if the prospect has no visible row yet, so that the verb is called again. A deleted prospect keeps its row. */
 async function requireRow({ table }: ApiContext, { companyId }: Caller, id: number): Promise<void> {
   if ((await table.get(keys.prospect(companyId, id))) === undefined) throw new ConditionFailed([]);
 }
@@ -145,7 +145,7 @@ interface Wanted {
   readonly key: string;
 }
 
-/** A search for an e-mail address also finds longer addresses, and notes that contain it, so there may be several pages. */
+/** Page size of the search. A search for an e-mail address also finds longer addresses and notes, so there may be several pages. */
 const PAGE = 100;
 
 /** Returns the prospects with this key, newest first, but not more than the error of `severalMatch` shows. */
@@ -176,7 +176,7 @@ interface Claim {
   readonly write: (prospectId: number) => Write;
 }
 
-/** Call it before the search. Each rep has a row, and all other users have one, so that no answer depends on hidden prospects. */
+/** Call it before the search. Each rep has an own claim, and all other users share one, so that no answer depends on hidden prospects. */
 async function readClaim({ table, clock }: ApiContext, caller: Caller, { by, key }: Wanted): Promise<Claim> {
   const digest = hash("sha256", `${by} ${key}`, "base64url");
   const row = keys.matchClaim(caller.companyId, visibleAssignee(caller), digest);

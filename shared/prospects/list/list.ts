@@ -127,8 +127,8 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
 /** Maximum reads of the index for one page. The index is read again if a row of the page was written after the read. */
 const SNAPSHOTS = 10;
 /**
- * After the first reads of the index, a row must have the version of the index. After later ones, it may be newer if it still belongs to
- * the list. Otherwise a page with many concurrent writes might never succeed.
+ * In the first attempts, each row of the page must have the version that the index has. In later attempts, a row may be newer if it still
+ * belongs to the page. Otherwise a page with many concurrent writes might never succeed.
  */
 const EXACT_SNAPSHOTS = 2;
 
@@ -174,7 +174,7 @@ const listed = (prospect: Prospect, { distanceMeters }: Pick<ProspectRef, "dista
 type Versioned = Pick<ListedRow, "id" | "version">;
 const versionOf = ({ id, version }: Versioned): number[] => [id, version];
 
-/** The earliest start of these appointments. Afterwards the response differs even without a write. */
+/** Returns the earliest start. After it, the response shows other appointments, even without a write. */
 function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): number | undefined {
   const starts = upcoming.flatMap((appointment) =>
     appointment === undefined ? [] : [Date.parse(appointment.startAt)],

@@ -13,10 +13,10 @@ import { type ListedRow, pageProspect } from "#shared/prospects/stored.ts";
 const BYTES_PER_PROSPECT = 1_024;
 /** Bytes that an eventually consistent Query reads for half a read unit, which is the price of a row that is read alone. */
 const BYTES_PER_HALF_UNIT = 4_096;
-/** A Query is a further request, so it must save at least this number of half units. */
+/** A Query is an additional request to DynamoDB, so it must save at least this number of half read units. */
 const WORTH_A_REQUEST = 2;
 
-/** The type and the company are known, and the SDK needs processor time for each attribute. */
+/** Leaves out the type and the company, which are known, because the SDK needs processor time for each attribute. */
 const read = { type: "prospect", fields: ["id", "assignedToUserId", "version", "deletedAt", "fields"] } as const;
 
 const keysOf = (companyId: number, refs: readonly RowRef[]) => refs.map(({ id }) => keys.prospect(companyId, id));

@@ -143,7 +143,7 @@ export class PinText {
   }
 }
 
-/** Returns the position after the last byte, like all functions that write. */
+/** Writes the bytes and returns the position after the last one, like all functions of this file that write. */
 function writeBytes(into: Buffer, from: number, bytes: Buffer): number {
   for (let i = 0; i < bytes.length; i++) into[from + i] = byteAt(bytes, i);
   return from + bytes.length;
