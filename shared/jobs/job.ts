@@ -16,7 +16,7 @@ import { conditionHolds, isDeploymentFault, isTransient } from "#shared/errors.t
 import { errorFields, log } from "#shared/log.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 
-/** No single call to AWS takes this long, so a working invocation can always renew its lease. */
+/** The duration of a lease. No single call to AWS takes this long, so a working invocation can always renew its lease in time. */
 export const LEASE_MS = 120_000;
 /** Minimum time between two writes of a job's progress: short enough for clients, and long enough to add few writes. */
 const HEARTBEAT_MS = 3_000;
@@ -97,7 +97,7 @@ export class RunningJob<Row extends JobRow> {
   readonly #endMs: () => number;
   #renewedAt: number;
 
-  /** `endMs` returns the time at which the invocation must have stopped. An import within a request has another deadline. */
+  /** `endMs` returns when the invocation must stop. An import within a request leaves it out, because the request has another deadline. */
   constructor(clock: Clock, held: Held<Row>, endMs = (): number => Number.POSITIVE_INFINITY) {
     this.#clock = clock;
     this.#held = held;
@@ -231,7 +231,7 @@ function take<Row extends JobRow>(
   });
 }
 
-/** A job's own message is probably still in the queue if `dueAt` passed less than this time ago. */
+/** The sweep ignores a job for this time after `dueAt`, because the job's own message is probably still in the queue. */
 const GRACE_MS = 15_000;
 const RESEND_MS = 5 * 60_000;
 

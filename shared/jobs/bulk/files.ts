@@ -47,7 +47,7 @@ export type MemberReader = (chunk: number) => Promise<Member[]>;
 
 type Job = Pick<StoredBulk, "companyId" | "id" | "kind" | "undoes" | "firstId" | "total">;
 
-/** Returns a reader that keeps only the last piece in memory. Read the chunks in ascending order. */
+/** Returns a reader that keeps only the last piece in memory. Read chunks in ascending order, so that each piece is read once. */
 export function membersOf(objects: Objects, job: Job): MemberReader {
   const { companyId, kind, undoes = 0, firstId, total } = job;
   if (kind === "undo") {

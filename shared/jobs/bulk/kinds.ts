@@ -11,7 +11,7 @@ import { type BulkFields, notesAttributes, type StoredProspect } from "#shared/p
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 interface Candidate {
-  /** The prospect, which may be deleted. The caller may see all prospects that have the same assignee. */
+  /** The prospect. It may be deleted. The caller may see the prospects of its assignee. */
   readonly current: StoredProspect;
   /** The row of `current`. It also has `notesAttributes`, which show whether the notes of the prospect have changed. */
   readonly item: Item;
@@ -21,7 +21,7 @@ interface Candidate {
   readonly nowMs: number;
 }
 
-/** The fields to write, or why the record is skipped. A write requires an unchanged row, and a deletion also `deletedIf`. */
+/** The fields to write, or why the record is skipped. A write needs an unchanged row, and a deletion one that also meets `deletedIf`. */
 type Decision = { readonly fields: BulkFields; readonly deletedIf?: Condition } | { readonly skipped: SkipCode };
 
 /** `not_found`: missing, deleted or hidden from the user. `changed_since`: changed since the change that the job undoes. */

@@ -1,4 +1,4 @@
-/** The row with the queue of a company's bulk jobs. Each change of a job's state writes it too, so at most one job of a company runs. */
+/** The queue of a company's bulk jobs: one row, which names the running job. So at most one job of a company runs at a time. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobId, JobQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -41,7 +41,10 @@ function moved(queue: StoredQueue, id: number, to?: "waiting" | "paused"): Store
   return to === undefined ? others : { ...others, [to]: [...others[to], id] };
 }
 
-/** Returns writes for the queue `after`, but not for the row of the job `ownId`. If no job runs, they admit the first one (`admitted`). */
+/**
+ * Returns the writes that store the queue `after`. If no job runs, they also admit the first job that waits (`admitted`): it becomes the
+ * running one. The caller writes the row of the job `ownId` itself.
+ */
 function queueChange(companyId: number, before: StoredQueue, after: StoredQueue, nowMs: number, ownId: number) {
   const [first, ...waiting] = after.waiting;
   const admits = after.running === null && first !== undefined;
@@ -56,7 +59,7 @@ function queueChange(companyId: number, before: StoredQueue, after: StoredQueue,
   return { writes, admitted: admits ? first : undefined };
 }
 
-/** Moves a job in the queue, with the writes of `own` in the same transaction. If only the queue has changed meanwhile, tries again. */
+/** Moves a job in the queue, and writes `own` in the same transaction. Tries again if this fails only because the queue has changed. */
 async function moveJob(
   { table, clock, jobs }: BulkContext,
   { companyId, id }: JobId,
@@ -154,7 +157,7 @@ export async function startJob(
   return {
     writes: [...own, ...change.writes],
     answer: presentJob(stored, names),
-    // `change.writes` begins with the row of the queue.
+    // If the queue's row, the first of `change.writes`, could not be written, another request has changed it.
     refused: ({ failed }) =>
       failed[0]?.index === own.length ? startJob(context, caller, names, job, { writes, guard }) : undefined,
     after: () => announceAdmitted(context.jobs, companyId, change.admitted),

@@ -55,7 +55,7 @@ export type ResultQuery = z.infer<typeof ResultQuery>;
   },
 }));
 
-/** Maximum number of chunks read at the same time. The first step reads one, which is often enough. Each later step reads twice as many. */
+/** Maximum number of chunks read at the same time. The first step reads one, which is often enough, and each further step twice as many. */
 const TOGETHER = 8;
 /** Maximum number of chunks that one request reads. If few of their records match the filter, the page is shorter than requested. */
 const CHUNKS_PER_PAGE = 64;

@@ -170,7 +170,7 @@ interface Handling {
 /** If the lease ends within this many milliseconds, no record is begun, because all writes must end before the lease does. */
 const CALLS_MS = 45_000;
 
-/** Reads in batches, because an invocation that repeats a chunk after a crash reads many records that are already written. */
+/** Reads the rows in batches: if a chunk is repeated after a crash, most of its records are already written, and need only the read. */
 async function readRows(
   { table }: JobContext,
   { companyId }: Pick<StoredBulk, "companyId">,

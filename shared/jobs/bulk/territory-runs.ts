@@ -133,7 +133,7 @@ function assigneesOf(caller: Caller, from: StoredAction["from"], { users }: Dict
 interface Run {
   readonly territoryId: number;
   readonly area: Area;
-  /** The areas of other runs, by job id. All calls of `refuseOverlap` share them, so that each polygon is compared with a segment once. */
+  /** The areas of other runs, by job id. All calls of `refuseOverlap` share them, so that each is compared with a segment only once. */
   readonly others: Map<number, Area>;
 }
 

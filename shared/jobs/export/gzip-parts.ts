@@ -1,4 +1,4 @@
-/** Compresses a gzip file in parts. All form one gzip member (RFC 1952), because some programs read only the first member. */
+/** Compresses a gzip file in parts, which together form one gzip member (RFC 1952), because some programs read only the first member. */
 import { constants, crc32, createDeflateRaw, type DeflateRaw } from "node:zlib";
 import { GZIP_HEADER, gzipEnd } from "#shared/http/gzip.ts";
 

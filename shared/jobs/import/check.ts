@@ -34,13 +34,13 @@ import { type Dictionary, freshDictionary } from "#shared/reference/dictionary.t
 import { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 import { ensureTags } from "#shared/reference/values.ts";
 
-/** What the steps of an import need. An import within a request has no row before its file is checked. */
+/** The part of `RunningJob` that the steps of an import need. An import within a request has no row until its file is checked. */
 export type ImportWork = Pick<RunningJob<StoredImport>, "stored" | "isLate" | "save" | "heartbeat">;
 
 interface Size {
   readonly rows: number;
   readonly updates: number;
-  /** The number of errors in the row of the import. */
+  /** Maximum number of errors that the row of the import contains. */
   readonly errors: number;
   readonly reads: ReadLimits;
   readonly tooMany: (what: "rows" | "updates") => Error;
@@ -268,7 +268,7 @@ const StoredNames = z.object({
   made: z.array(z.tuple([z.string(), z.int()])),
 });
 
-/** Returns the names as they were when the job began, with the tags that the job has created. The first invocation stores them. */
+/** Returns statuses, users and tags as they were when the job began, and the tags that it has created. The first invocation stores them. */
 export async function jobNames(context: ImportContext, job: JobId): Promise<ImportNames> {
   try {
     const bytes = await context.objects.get(importKeys.names(job));

@@ -68,8 +68,8 @@ export class ErrorReport {
   }
 
   /**
-   * Begins a report, or continues from the checkpoint of the import. `most` is the number of errors in the row of the import. Throws
-   * ReportLost, like `add` and `finish`, if earlier parts are gone.
+   * Begins a report, or continues it after the checkpoint of the import. The row of the import gets at most `most` errors. Throws
+   * ReportLost, like `add` and `finish`, if earlier parts of the report are gone.
    */
   static async open(objects: Objects, stored: StoredImport, most: number): Promise<ErrorReport> {
     const report = new ErrorReport(objects, stored, most);

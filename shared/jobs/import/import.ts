@@ -44,8 +44,8 @@ const CLEAR_RESERVE_MS = 1_000;
 
 /**
  * Imports the file before the deadline of the request. After `payload_too_large` or `validation_failed`, nothing was written. After another
- * error, existing prospects may have changed, but no new prospect becomes visible, except perhaps if the outcome is unknown. Commits the
- * last transaction with `commit`, which is called again if the parts of the company index have changed meanwhile.
+ * error, existing prospects may have changed, but no new prospect is visible, unless the error says that the outcome is unknown. `commit`
+ * executes the last transaction. It is called again if the parts of the company index have changed meanwhile.
  */
 export async function importFile(
   context: RequestContext,

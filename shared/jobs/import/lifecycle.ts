@@ -115,7 +115,7 @@ export async function clear(
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => attachedKeys.noteLocators(companyId, block)));
   await removeAll(table, { ...keys.partManifests(companyId), begins: piecePrefix(id) });
-  // The pieces are numbered from 0 without gaps, so the first number without rows ends the loop.
+  // The stored segments are numbered from 0 without gaps, so the first number without rows ends the loop.
   for (let piece = 0; await removeAll(table, keys.indexItems(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove(rangesOf(companyId, prospectBlocks, addressBlocks));
   await table.batchRemove([keys.openImport(companyId, id)]);

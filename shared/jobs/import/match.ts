@@ -56,7 +56,7 @@ export class FileKeys {
   readonly #ids: number[] = [];
   /** The first row of the file with each key. */
   readonly #rows = new Map<string, number>();
-  /** Encoded as in `Matches`, by row number. Until all prospects are read, it contains only the results `repeated`. */
+  /** The codes of `Matches`, by row number. Before `meet` is called, only rows that repeat a key have a code other than 0. */
   readonly #codes: number[] = [];
 
   constructor(by: MatchBy) {
@@ -68,7 +68,7 @@ export class FileKeys {
     return this.#ids.sort((a, b) => a - b);
   }
 
-  /** Call it in the order of the file. */
+  /** Call it for the rows in the order of the file. */
   add(row: number, key: string): void {
     const digest = digestOf(key);
     const first = this.#rows.get(digest);

@@ -26,7 +26,7 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 const keyColumns: Readonly<Record<MatchBy, Column>> = { id: "id", sourceId: "sourceId", emailAddress: "email" };
 
-/** `warnings`: the number of faulty values that the import leaves empty. It does this only in columns that the file names by a synonym. */
+/** `warnings`: the number of faulty values that the import leaves empty, which it does only in columns that the file names by a synonym. */
 type ReadRow =
   | { readonly row: number; readonly draft: Draft; readonly warnings: number }
   | { readonly row: number; readonly change: RowChange; readonly warnings: number }

@@ -65,7 +65,7 @@ export type NewImport = z.infer<typeof NewImport>;
   example: { bytes: 184_320, mapping: { "Full name": "name", "Home phone": "phone", id: null } },
 }));
 
-/** The sweeper looks for the uploaded file after this time, because S3 sends one message only, whose invocation may be interrupted. */
+/** The sweeper looks for the uploaded file after this time, because S3 sends only one message, and its invocation may be interrupted. */
 export const LOOK_MS = 5 * 60_000;
 
 /** Throws `payload_too_large` if the announced size is too large, and `conflict` if the company has too many open imports. */
@@ -159,7 +159,7 @@ async function uploadOf(links: Links, stored: StoredImport, nowMs: number): Prom
 const defined = (headers: UploadHeaders): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 
-/** Returns the import as the list shows it. The new prospects count once they are visible. If the import fails, they are deleted. */
+/** Returns the import as the list shows it. New prospects count only after its completion, because a failed import deletes them. */
 export function summaryOf(stored: StoredImport): ImportSummary {
   const { id, state, dryRun, processed, updated, skipped, failure = null, createdBy, createdAt, updatedAt } = stored;
   const imported = state === "completed" ? stored.imported : 0;
@@ -186,7 +186,7 @@ export async function listImports(
   const shown = ids.slice(0, limit);
   const rows = await table.batchGet(shown.map((id) => keys.import(companyId, id)));
   const found = new Map(rows.map((row) => StoredImport.parse(row)).map((stored) => [stored.id, stored]));
-  // Instances reserve blocks of ids in advance, so the later of two imports may have the lower id.
+  // Sorted by time, because an import that began later may have a lower id: instances reserve blocks of ids in advance.
   const items = shown
     .flatMap((id) => found.get(id) ?? [])
     .sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt))

@@ -46,7 +46,7 @@ export async function leaseImportIds(ids: Ids, companyId: number, importId: numb
 const blocksOf = (first: number, count: number): Blocks | null =>
   count === 0 ? null : { from: blockOf(first), to: blockOf(first + count - 1) };
 
-/** Earlier batches have used `done` ids. Later rows of the file get lower prospect ids, because lists show the highest id first. */
+/** Earlier batches used `done` ids. Later rows get lower ids, so that lists, which show the highest id first, keep the file's order. */
 export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: readonly Draft[]) {
   const { companyId } = caller;
   const { importId, names, now, first, total } = plan;

@@ -121,7 +121,7 @@ export const StoredImport = z.object({
       untilMs: z.int(),
     }),
   ),
-  /** If the file is replaced, its ETag changes, and the import fails. */
+  /** The ETag of the uploaded file. If the file is replaced during the import, its ETag differs, and the import fails. */
   etag: z.optional(z.string()),
   progress: Progress,
   /** The ids that the new records need, and the number of rows that change a prospect. Absent until the whole file is checked. */

@@ -1,6 +1,6 @@
 /**
- * Writes the rows of a checked file. It changes existing prospects, and writes new prospects to the table, where they are still invisible.
- * It writes the index rows of the new prospects to the bucket, in sorted chunks.
+ * The step of an import that writes the rows of a checked file. It changes existing prospects, and writes new prospects to the table, which
+ * stay invisible until the import is completed. It writes their index rows to the bucket, in sorted chunks.
  */
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -185,7 +185,7 @@ class RowWriter {
     return this.#running;
   }
 
-  /** Renews the lease meanwhile, because a throttled table makes the writes slow. */
+  /** Writes the items, and renews the lease meanwhile, because a throttled table makes the writes slow. */
   async #writeItems(items: readonly (Key & Item)[]): Promise<void> {
     const { context, job } = this.#of;
     const begunAt = context.clock.now();
