@@ -106,10 +106,10 @@ const QUERIES_AT_ONCE = 25;
 export type Months = readonly (readonly [month: number, count: number])[];
 
 /**
- * Returns the months of all appointments of the company, from the agendas. `userIds` must contain all users, because an agenda is stored
- * under the prospect's assignee. A concurrent change of the assignee moves the agenda, and the reads may miss it. The change log after
- * `headVersion`, a version from before this call, names such prospects. The rows of their appointments are read instead. A deleted prospect
- * (not `visible`) has appointments, but no agenda.
+ * Counts the company's appointments by month, from the agendas of all users (`userIds`) and of unassigned prospects. The reads may miss an
+ * agenda that a concurrent change of the assignee moves. Therefore the change log after `headVersion`, a version from before this call, is
+ * searched for reassigned prospects, and the rows of their appointments are read. A deleted prospect (not `visible`) has no agenda, so its
+ * appointments do not count.
  */
 export async function appointmentMonths(
   table: Reads,
@@ -165,8 +165,9 @@ export async function appointmentsOfUser(
 }
 
 /**
- * Reads a page of the company's appointments, sorted by start and then by id. A later page that ends within its first month does not call
- * `months`. The third number of an `Order` is the last month that had an appointment when the first page was read. No page reads beyond it.
+ * Reads a page of the company's appointments, sorted by start and then by id. A later page calls `months`, which reads all agendas, only if
+ * it continues into another month. The third number of an `Order` is the last month that had an appointment at the time of the first page.
+ * No page reads beyond this month.
  */
 export async function appointmentsOfCompany(
   table: Reads,
@@ -194,7 +195,7 @@ export async function appointmentsOfCompany(
   }
 }
 
-/** Returns the begins of the first months whose appointments fit into `room`: at least one, and at most `QUERIES_AT_ONCE`. */
+/** Returns the starts of the first months whose appointments fit into `room`: at least one, and at most `QUERIES_AT_ONCE` months. */
 function fitting(months: Months, room: number): Moment[] {
   let [end, left] = [0, room];
   for (const [, count] of months.slice(0, QUERIES_AT_ONCE)) {

@@ -35,7 +35,7 @@ interface Page {
   readonly items: readonly ChangeItem[];
   readonly next: Cursor;
   readonly hasMore: boolean;
-  /** Undefined after the snapshot. */
+  /** The number of records in the snapshot. Undefined in a page after the snapshot. */
   readonly total?: number;
   /** The unflushed entries, if the page reaches the end of the log. */
   readonly reached?: Unflushed;
@@ -104,7 +104,7 @@ async function snapshotPage(making: Making, known: Cursor | undefined, limit: nu
   return { items: page.items, next, hasMore: true, total };
 }
 
-/** A chunk usually contains at least this number of changes. */
+/** A chunk usually contains at least this number of changes. A page that needs more changes reads several chunks at once. */
 const CHANGES_PER_CHUNK = 24;
 /** Number of chunks to read at once for a user who sees only assigned prospects. Most changes do not concern this user. */
 const CHUNKS_FOR_FEW = 256;
@@ -171,7 +171,7 @@ async function addBulk(making: Making, partial: Cursor["partial"], { key, stages
   return place && { key: { id: key.id, version: key.version }, ...place };
 }
 
-/** A restored table has the same `logId`, but another name. Its log gives the same version numbers to other changes. */
+/** Contains the table's name: a restored table has the same `logId`, but its log gives the same version numbers to other changes. */
 const logOf = ({ logId }: Head): string =>
   createHash("sha256")
     .update(JSON.stringify([process.env.TABLE_NAME, logId]))

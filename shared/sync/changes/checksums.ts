@@ -14,7 +14,7 @@ import { type ChangeItem, CheckedType, type Checksums } from "#shared/sync/chang
 
 /**
  * Returns the checksums of a client that has applied all pages up to the one with `items`. The rows of these items were read after
- * `unflushed`, so an item may be newer than the company index.
+ * `unflushed`. An item therefore replaces the record of the company index, which may be older.
  */
 export async function checksumsOf(
   { context, caller, types, nowMs }: Making,

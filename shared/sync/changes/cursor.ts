@@ -59,9 +59,9 @@ export interface Elapsed {
 }
 
 /**
- * The unflushed changes that the client has. If they are too many for a list, the cursor names the last of the sorted unflushed changes
- * before the first one that the client lacks, and the number of these changes. If this number has grown, or after a flush, the client gets
- * all of them again.
+ * The unflushed changes that the client has: a list, or, if they are too many for a list, the beginning of all sorted unflushed changes.
+ * `covered` has the last change of this beginning, and the number of its changes. After a flush, or if the number has grown, the client
+ * gets all unflushed changes again.
  */
 interface Delivered {
   readonly list: readonly ChangeKey[];
@@ -84,13 +84,13 @@ export interface Cursor {
 
 export const seesAll = (caller: Caller): boolean => visibleAssignee(caller) === undefined;
 
-/** Maximum bytes of the list in a cursor, which has at most 512 characters. A list of 64 changes usually needs 200 bytes. */
+/** Maximum bytes of `Delivered.list`, because a cursor has at most 512 characters. A list of 64 changes usually needs 200 bytes. */
 const LIST_BYTES = 209;
 
 const nameOf = ({ id, version }: ChangeKey): string => `${id}#${version}`;
 
 export interface Known {
-  /** For a change in a chunk: true if the client surely got it while it was unflushed. `covered` says nothing about chunks. */
+  /** For a change in a chunk: true if the list shows that the client got it while it was unflushed. */
   isListed(change: ChangeKey): boolean;
   /** For an unflushed change: true if the client surely has it. */
   isDelivered(change: ChangeKey): boolean;

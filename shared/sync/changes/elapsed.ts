@@ -31,7 +31,7 @@ interface Begun {
 
 const forEver: Place = { at: Number.POSITIVE_INFINITY, id: 0 };
 
-/** The calendar is read so far in advance, so that later requests need not read it until `quietUntil`. */
+/** The calendar is read this far beyond the present time, so that later requests need not read it until `quietUntil`. */
 const AHEAD_MS = 3_600_000;
 
 /** Adds an item for each record that has changed after `from` without a write. */

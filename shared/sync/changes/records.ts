@@ -31,7 +31,7 @@ import { StoredTerritory } from "#shared/territories/territories.ts";
 
 /** Maximum number of prospects in a page that become visible or hidden. Their notes and appointments need items too. */
 const MOVES_AT_ONCE = 64;
-/** Maximum number of notes, and of appointments, of one prospect in a page. The first record of a page may fill it. */
+/** Maximum number of notes, and of appointments, of one prospect in a page. For the first record of a page, only the page limits them. */
 const ATTACHED_AT_ONCE = 32;
 
 interface Taken {
@@ -109,7 +109,7 @@ async function readAttached(
   return (await Promise.all(found)).flat();
 }
 
-/** Returns where the next page continues. Undefined if all items fit. */
+/** Adds the items of a record. Returns where the next page continues within the record, or undefined if all items fit. */
 async function addRecord(
   rows: Rows,
   record: Selected,
@@ -168,10 +168,11 @@ function prospectIn({ prospects }: Rows, id: number): ListedRow {
 const CLOCK_SKEW_MS = 5;
 
 /**
- * Reads the rows, each in the record's version or a later one. An outdated row of a prospect would show it, or its notes, to a user who may
- * not see it any more. A caller who sees only assigned prospects therefore needs the current rows of prospects if the log may contain later
- * changes of them (`end` is undefined). A note or appointment needs the current row of its prospect, unless the log shows that the caller
- * sees the prospect: its entry has the assignee of that time, and `end.moved` has the prospects with later changes.
+ * Reads the rows of the records, each in the record's version or a later one. An outdated row of a prospect would show the prospect, or its
+ * notes, to a user who may not see it any more. A caller who sees only assigned prospects therefore needs the current rows of prospects if
+ * the log may contain later changes of them (`end` is undefined). A note or appointment needs the current row of its prospect, unless the
+ * log shows that the caller sees the prospect: the log entry has the assignee of that time, and `end.moved` has the prospects that may be
+ * hidden since.
  */
 async function readRows(
   making: Making,

@@ -167,13 +167,13 @@ export class Selection {
     return !this.isFull;
   }
 
-  /** If the page already has records, it ends before the records of `bulk`. */
+  /** Selects the records of `bulk` for a page without other records. Otherwise, the page ends before them. */
   #take(bulk: Bulk): void {
     if (this.#records.size > 0) this.isFull = true;
     else if (!this.isFull) this.bulk = bulk;
   }
 
-  /** Stops when the page is full, or at a change that makes many records change. */
+  /** Selects the records with changes in chunks. Stops when the page is full, or at a change that makes many records change. */
   async addChunks(chunks: AsyncIterable<Chunk>, { isListed }: Known): Promise<void> {
     const { since } = this.position;
     let readOfChunk = 0;

@@ -1,4 +1,4 @@
-/** Reads many records, one stage after the other. A page may end after any record, and the next page continues there. */
+/** Reads many records in stages, each with records of one type. A page may end after any record, and the next page continues there. */
 import { visibleAssignee } from "#shared/auth/caller.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import type { Found } from "#shared/company-index/read/company-index.ts";

@@ -67,7 +67,7 @@ export function receiptOf(
       } catch (error) {
         const failure = failedAt(error, writes.length);
         if (failure === undefined) throw error;
-        // DynamoDB returns the existing receipt with the error. Without it, the receipt was deleted since, and the verb is called again.
+        // DynamoDB returns the existing receipt with the error, unless the receipt was deleted meanwhile. Then the verb is called again.
         if (failure.item === undefined) throw new ConditionFailed([]);
         found(failure.item);
       }
