@@ -155,7 +155,7 @@ export async function activityReport(
 const unreadable = (cause: unknown): ApiError =>
   new ApiError("unavailable", "The activity of the company cannot be read.", { cause });
 
-/** A single instant. It is read for an empty range, and costs nearly nothing. */
+/** The range that is read if the requested range is empty: a single instant, which costs nearly nothing. */
 const NO_TIME: TimeRange = { from: 0, to: 0 };
 const FIRST_TIME = Date.parse("0000-01-01T00:00:00.000Z");
 const LAST_TIME = Date.parse("9999-12-31T23:59:59.999Z");

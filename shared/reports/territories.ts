@@ -40,8 +40,8 @@ interface TerritoryCounts {
 }
 
 /**
- * Sorted by id. The last entry (null) counts prospects in no territory, deleted ones, and those that the caller does not see. A prospect in
- * several territories counts in each.
+ * Returns the counts of each territory, sorted by id. The last entry (null) counts prospects in no territory, deleted ones, and those that
+ * the caller does not see. A prospect in several territories counts in each.
  */
 export async function byTerritory(
   context: ReadContext,
@@ -85,7 +85,7 @@ function blocksOf({ segments, unflushed }: Matches, byProspect: ReadonlyMap<numb
   return blocks.filter(({ prospects }) => prospects.length > 0);
 }
 
-/** Sets `isInside` of the prospects inside. Undefined if there are none. */
+/** Adds up the counts of the prospects inside a territory, and sets their `isInside`. Undefined if no prospect is inside. */
 function countsInside({ box, rowsInside }: PolygonArea, blocks: readonly Block[]): readonly number[] | undefined {
   const found: (readonly number[])[] = [];
   for (const { places, zone, prospects } of blocks) {

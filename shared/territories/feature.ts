@@ -31,7 +31,7 @@ class Invalid extends Error {
   }
 }
 
-/** A MultiPolygon has one territory for each polygon, or one if it is only cut at the 180th meridian. A faulty feature has a fault. */
+/** Returns a fault or the territories: one for each polygon of a MultiPolygon, or one if it is a polygon cut at the 180th meridian. */
 export function readFeature(feature: unknown, { users }: Pick<Dictionary, "users">): [ReadFeature, ...ReadFeature[]] {
   try {
     const { geometry, properties, crs } = parsed(
@@ -80,7 +80,6 @@ function nameOf(properties: Readonly<Record<string, unknown>>): unknown {
   return undefined;
 }
 
-/** Names the value in messages. */
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (typeof value !== "object" || value === null) return value === null ? "null" : `a ${typeof value}`;
@@ -156,7 +155,7 @@ const shortened = (text: string): string =>
 
 const Crs = z.object({ properties: z.object({ name: z.string() }) });
 
-/** Map programs write longitude before latitude for CRS84 and for EPSG:4326. */
+/** The accepted reference systems, CRS84 and EPSG:4326: map programs write longitude before latitude for both. */
 const known =
   /^(?:(?:OGC:)?CRS:?84|EPSG:4326|urn:(?:x-)?ogc:def:crs:(?:OGC:[\d.]*:CRS:?84|EPSG:[\d.]*:4326)|https?:\/\/www\.opengis\.net\/def\/crs\/(?:OGC\/[\d.]+\/CRS84|EPSG\/\d+\/4326))$/i;
 
@@ -167,7 +166,7 @@ const crsName = (crs: unknown): string | undefined => {
 
 export const isKnownCrs = (crs: unknown): boolean => crs == null || known.test(crsName(crs)?.trim() ?? "");
 
-/** Returns an error message without its subject. */
+/** Returns why a reference system is refused, as the end of an error message. */
 export function foreignCrs(crs: unknown): string {
   const name = crsName(crs);
   const found = name === undefined ? "has no text in properties/name" : `is ${name.slice(0, 100)}`;

@@ -116,7 +116,7 @@ export type TerritoryImport = z.infer<typeof TerritoryImport>;
   },
 }));
 
-/** Each polygon needs three writes, and the group up to three more. A transaction has at most 100. */
+/** Maximum polygons of a group. Each needs three writes, and the group up to three more. A transaction has at most 100 writes. */
 export const IMPORT_GROUP = 32;
 const StoredGroup = z.object({
   type: z.literal("territoryImportGroup"),
@@ -197,7 +197,7 @@ async function readReceipts(
   return new Map(groups.map(({ number, results }) => [number, results]));
 }
 
-/** Returns the ids of territories with the name of a feature, by the result of `signOf`. */
+/** Returns the ids of the company's territories that have the same name as a feature, by the result of `signOf`. */
 async function knownTerritories(
   { table }: ApiContext,
   companyId: number,
@@ -214,7 +214,7 @@ async function knownTerritories(
   return known;
 }
 
-/** The result is equal for the same name, ignoring case, and the same ring, whatever its direction and first point. */
+/** Returns a hash that is equal for the same name, ignoring case, and the same ring, whatever its direction and first point. */
 export function signOf({ name, polygon = [] }: { name: string; polygon?: Polygon | undefined }): string {
   // A cut at the 180th meridian adds points, which do not change the polygon.
   const ring = exteriorRing(withoutCuts(polygon)).slice(0, -1);

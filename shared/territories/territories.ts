@@ -182,7 +182,6 @@ export const newTerritory = (
   version: 1,
 });
 
-/** The entry for the change log. */
 const logged = ({ companyId, id, version, createdAt, deletedAt }: StoredTerritory): Write =>
   sharedDelta(companyId, {
     kind: "territory",
@@ -265,7 +264,7 @@ export async function updateTerritory(
   return { writes, answer: presentTerritory(written) };
 }
 
-/** Moves the row of the territory to a key that no request reads. */
+/** Moves the territory's row to a key that no request reads. The publisher makes the event `territory.deleted` from the moved row. */
 export async function deleteTerritory(
   context: ApiContext,
   { companyId, userId }: Caller,
