@@ -139,8 +139,9 @@ async function holdersOf(table: Table, { companyId, id, prospectIds = new Set() 
 
 /**
  * Changes an address and its copies in the rows of prospects. Throws `not_found` unless the caller sees the address and all its holders
- * that are not deleted. More copies than `limits.prospectsChangedAtOnce` are changed in later transactions. Until then the address has the
- * mark `isSpreading`. After an interruption, the next PATCH of the address, even an empty one, changes the remaining copies.
+ * that are not deleted. If there are more than `limits.prospectsChangedAtOnce` copies, later transactions change them, and until then the
+ * address has the mark `isSpreading`. After an interruption, the next PATCH of the address, even an empty one, changes the remaining
+ * copies.
  */
 export async function updateAddress(
   context: ApiContext,

@@ -61,7 +61,7 @@ export async function agendaEntries(
   return [...found.values()];
 }
 
-/** Returns the appointments that still exist, in no defined order. */
+/** Reads the appointments of `places`, as far as they still exist. Returns them in no defined order. */
 export async function appointmentsAt(
   table: Reads,
   companyId: number,

@@ -69,9 +69,7 @@ export async function getAppointment(context: ApiContext, caller: Caller, id: nu
   return presentAppointment(appointment, dictionary);
 }
 
-/**
- * Throws `not_found` if the caller does not see the prospect now. A caller who saw it only at `arrival.occurredAt` may not change records.
- */
+/** Throws `not_found` if the caller does not see the prospect now, even if the caller saw it at `arrival.occurredAt`. */
 export async function updateAppointment(
   context: ApiContext,
   caller: Caller,

@@ -86,7 +86,7 @@ async function writesOf(
   return (await nextVersion(context, current, next, { dictionary, source: BULK_SOURCE })).writes;
 }
 
-/** Each note has at most three writes, and DynamoDB accepts 100 in a transaction. */
+/** Maximum notes in a transaction. Each note has at most three writes, and DynamoDB accepts 100 writes in a transaction. */
 const NOTES_AT_ONCE = 33;
 
 /**

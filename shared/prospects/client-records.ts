@@ -30,7 +30,7 @@ export function clientRecordWrites({ companyId, createdBy: userId, id, clientRec
   return [{ put, when: absent, orThrow: () => clientRecordInUse() }];
 }
 
-/** `existingId` is the prospect that has the id, if the caller sees it. */
+/** `existingId` is the id of the prospect that has this `clientRecordId`, if the caller sees that prospect. */
 export function clientRecordInUse(existingId?: number): ApiError {
   const message = "is already the id of another prospect that you have created";
   const faults = [{ pointer: "/clientRecordId", code: "duplicate", message }];
@@ -43,7 +43,7 @@ export function prospectInTheWay({ failed }: ConditionFailed): number | undefine
   return rows.find(({ success }) => success)?.data?.prospectId;
 }
 
-/** Returns the ids of the prospects by client id in lower case. */
+/** Maps each client id of an existing prospect, in lower case, to the id of this prospect. */
 export async function findClientRecords(
   { table }: Pick<ReadContext, "table">,
   caller: Caller,

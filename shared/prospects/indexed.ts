@@ -7,7 +7,7 @@ import { aheadOf, type StoredNote, type StoredProspect } from "#shared/prospects
 
 const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
 
-/** Returns the formatted address, and the lines that it does not contain. */
+/** Returns the formatted address, and the other fields of the address whose text is not a part of it. */
 function addressTexts(address: Address): string[] {
   const whole = form(address.formattedAddress, limits.formattedAddress);
   const parts = addressParts.map((part) => form(address[part], limits.addressLine));

@@ -6,7 +6,7 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 export const MatchBy = z.enum(["id", "sourceId", "emailAddress"]);
 export type MatchBy = z.infer<typeof MatchBy>;
 
-/** The action if exactly one existing prospect has the row's key. */
+/** What an import or a request does if exactly one existing prospect has the key. */
 export const OnMatch = z.enum(["update", "skip", "create"]);
 export type OnMatch = z.infer<typeof OnMatch>;
 

@@ -27,7 +27,7 @@ import type { Note } from "#shared/prospects/schema.ts";
 import { StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/** Yields the newest first. The response is streamed, because 5 000 notes exceed the size limit of a buffered Lambda response. */
+/** Yields the newest note first. The response is streamed, because 5 000 notes exceed the size limit of a buffered Lambda response. */
 export async function* listNotes(context: ReadContext, caller: Caller, prospectId: number): AsyncGenerator<Note> {
   const [dictionary] = await Promise.all([
     currentDictionary(context, caller.companyId),

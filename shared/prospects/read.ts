@@ -92,7 +92,7 @@ export async function publishedBlocks(table: Reads, ranges: QuerySpec): Promise<
 const isOfImport = (importId: string | undefined): importId is string =>
   importId !== undefined && /^\d+$/.test(importId);
 
-/** True if no import created the prospect, or if this process knew its completion when the counter `learned` had the value `before`. */
+/** True if no import created the prospect, or if this process knew that the import was completed when `learned` had the value `before`. */
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
   !isOfImport(importId) || (completedImports(table).get(`${companyId}#${importId}`)?.value ?? before) < before;
 

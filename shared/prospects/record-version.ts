@@ -13,9 +13,7 @@ export const shownVersion = (rowVersion: number, low = 0): number => rowVersion 
 
 export const rowVersionOf = (version: number): number => Math.floor(version / LOW);
 
-/**
- * A deleted tag counts more than its renames, whose number is lost, so `low` never decreases. `LOW` has room for all tags of a prospect.
- */
+/** A deleted tag counts more than any number of renames, because this number is deleted with the tag and `low` must not decrease. */
 const DELETED_TAG = 2 ** 18;
 
 /**

@@ -159,7 +159,7 @@ export const StoredProspect = z.object({
   version: count,
   deletedAt: sometimes,
   clientRecordId: z.optional(z.string()),
-  /** The last import that changed this prospect. If it is repeated, it does not change the prospect again. */
+  /** The last import that changed this prospect. A repetition of this import does not change the prospect again. */
   changedByImport: z.optional(z.string()),
   bulk: z.optional(BulkMark),
   /** The import that created the prospect. Such a creation makes no event. */
@@ -177,7 +177,7 @@ export const laterOf = ({ id, startAt, createdBy, assignedToUserId: assignedTo }
 export const aheadOf = ({ upcoming, later }: Pick<StoredProspect, "upcoming" | "later">): Ahead[] =>
   [...upcoming.map(laterOf), ...later].map(([, ...ahead]) => ahead);
 
-/** Lists do not need the import that created a prospect. */
+/** A row as lists read it: without the id of the import that created the prospect, which no list needs. */
 export type ListedRow = Omit<StoredProspect, "importId">;
 
 /** Returns the mark of the bulk job that made the row's present version. Other writes may keep an older mark in the row. */

@@ -61,7 +61,7 @@ export async function changeByRow(
 
 const GONE = "the matching prospect was changed or deleted during the import";
 
-/** Returns whether the prospect still has the key by which the import found it. It may have changed since. */
+/** Returns whether the prospect still has the key by which the import found it. A user may have changed the key since. */
 const hasKeyOf = (by: MatchBy, current: StoredProspect, { sourceId, emailAddress }: FilledCells): boolean =>
   by === "id" || keyOf(by, current) === keyOf(by, { id: current.id, sourceId, emailAddress });
 
@@ -114,8 +114,8 @@ function addressOf(
 }
 
 /**
- * Returns how many cells of an incomplete address the import ignores: all of them if the prospect has no address and the file names all
- * their columns by synonyms, otherwise 0.
+ * Returns how many address cells of the row the import ignores: all of them if they would give the prospect an incomplete address and the
+ * file names all their columns by synonyms, otherwise 0.
  */
 function leftOut({ address }: StoredProspect, filled: FilledCells, lenient: RowChange["lenient"]): number {
   const { address1, city, state, zip } = { ...address, ...filled.address };

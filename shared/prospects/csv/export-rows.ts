@@ -37,9 +37,9 @@ type Rows = Map<number, ExportRow>;
 export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
- * Returns a function that reads the next batch of prospects. Its result has undefined for a prospect without a row. `counts` has the number
- * of the export's prospects in each block. If `isWhole` is true, the rows keep their custom fields. Rows that are missing or older than the
- * index are read again, with strong consistency.
+ * Returns a function that reads a batch of prospects, and returns undefined for a prospect without a row. `counts` has the number of the
+ * export's prospects in each block. If `isWhole` is true, the rows keep their custom fields. Rows that are missing or older than the index
+ * are read again, with strong consistency.
  */
 export function exportRows(
   table: Reads,

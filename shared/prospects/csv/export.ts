@@ -46,7 +46,7 @@ function orderOf(matches: Iterable<ProspectRef>, total: number): Order {
   return { ids: ids.subarray(0, size), versions: versions.subarray(0, size) };
 }
 
-/** Encodes each id as its difference from the id before, which is usually small in the order of a list. */
+/** Encodes each id as the difference from the id before, because neighbours in a list usually have similar ids. */
 export function encodeOrder({ ids, versions }: Order): Uint8Array {
   const into = new ByteWriter();
   into.integer(ids.length);

@@ -79,10 +79,10 @@ export async function* templateText(): AsyncGenerator<string> {
 
 const delimiters = [",", ";", "\t"] as const;
 
-/** A first line such as `sep=;` names the delimiter for Excel, which shows the next line as row 1. */
+/** A first line such as `sep=;` names the delimiter for Excel. Excel does not show this line, so the next line is row 1. */
 const separatorLine = /^"?sep=([,;\t])"?(?:\r\n|\n|\r|$)/i;
 
-/** Matches a line that names another delimiter. A line with several cells is a header whose first column begins with `sep=`. */
+/** Matches a line that names another delimiter. Does not match several cells, which are a header whose first title begins with `sep=`. */
 const otherSeparatorLine = /^"?sep=([^,;\t\r\n]*)(?:[\r\n]|$)/i;
 /** Maximum characters of an unknown delimiter in an error message. */
 const SHOWN_DELIMITER = 10;

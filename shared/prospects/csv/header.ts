@@ -119,9 +119,9 @@ export interface Header {
   readonly lenient: ReadonlySet<Field>;
   /** Headers that the import does not read, at most `limits.ignoredColumns`. */
   readonly ignored: readonly string[];
-  /** Columns without a header, from 0. */
+  /** The positions of columns without a header, counted from 0. */
   readonly unnamed: readonly number[];
-  /** `1,5` is the number 1.5, unless the comma is the delimiter. */
+  /** True if `1,5` is the number 1.5. In a file with the comma as delimiter, it is not. */
   readonly hasDecimalComma: boolean;
 }
 
@@ -238,7 +238,7 @@ function synonymsIn(cells: readonly string[], exact: Positions, mapped: Readonly
 /** The columns whose exact headers have precedence over a synonym of the field. */
 function winnersOver(field: Field): readonly Field[] {
   if (isPartOfName(field)) return ["name"];
-  // `assignedTo` and `assignedToEmail` name the same user.
+  // Both columns name the assignee, so an exact header of either one has precedence.
   return field === "assignedToEmail" ? ["assignedTo", "assignedToEmail"] : [field];
 }
 

@@ -75,7 +75,7 @@ async function compareAll(
     notes += liveNotes.length;
     progress?.(prospects);
   }
-  // The index records that are left differ from their rows or have no row.
+  // Equal records were deleted from `index.records` above, so the remaining ones differ from their rows or have no row.
   for (const [key, { prospectId }] of index.records) mismatches.set(key, prospectId);
   return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Map() };
 }
@@ -148,10 +148,10 @@ function faultOf(
 /** The key of a note is negative, so that one map can contain prospects and notes. */
 const keyOf = (record: IndexEntry | NoteText): number => ("noteId" in record ? -record.noteId : record.id);
 
-/** The ids of the prospects of differing records, by the key of the record. */
+/** Maps the key of each differing record to the id of the record's prospect. */
 type Mismatches = ReadonlyMap<number, number>;
 
-/** A million fingerprints need about 200 MB, less than the records. */
+/** Stands for a record in the comparison, to save memory: a million fingerprints need about 200 MB, less than the records. */
 export interface Fingerprint {
   readonly version: number;
   /** 48 bits. A JavaScript number represents integers of at most 53 bits exactly. */

@@ -176,7 +176,7 @@ interface Claim {
   readonly write: (prospectId: number) => Write;
 }
 
-/** Call it before the search. Each rep has an own claim, and all other users share one, so that no answer depends on hidden prospects. */
+/** Call it before the search. Each rep has its own claim, and all other users share one, so that no answer depends on hidden prospects. */
 async function readClaim({ table, clock }: ApiContext, caller: Caller, { by, key }: Wanted): Promise<Claim> {
   const digest = hash("sha256", `${by} ${key}`, "base64url");
   const row = keys.matchClaim(caller.companyId, visibleAssignee(caller), digest);

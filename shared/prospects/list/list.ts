@@ -174,7 +174,7 @@ const listed = (prospect: Prospect, { distanceMeters }: Pick<ProspectRef, "dista
 type Versioned = Pick<ListedRow, "id" | "version">;
 const versionOf = ({ id, version }: Versioned): number[] => [id, version];
 
-/** Returns the earliest start. After it, the response shows other appointments, even without a write. */
+/** Returns the earliest start of the shown appointments. After this time, the response differs even without a write. */
 function validUntil(upcoming: readonly (StoredAppointment | undefined)[]): number | undefined {
   const starts = upcoming.flatMap((appointment) =>
     appointment === undefined ? [] : [Date.parse(appointment.startAt)],

@@ -38,8 +38,8 @@ function mixed(word: number): number {
 }
 
 /**
- * Returns numbers for the ETag of map pins and tiles. They depend on the ids and versions of all matches, but not on their order, which
- * changes with a flush. A SHA-256 hash would need sorted matches, and sorting would take longer than writing the pins.
+ * Returns numbers for the ETag of map pins and tiles. They depend on the ids and versions of all matches, but not on the order of the
+ * matches, because a flush changes it. A SHA-256 hash would need sorted matches, and sorting would take longer than writing the pins.
  */
 export function digestOf({ segments, unflushed, total }: Pick<Matches, "segments" | "unflushed" | "total">): number[] {
   const digest = new MultisetDigest();

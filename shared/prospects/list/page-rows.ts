@@ -11,7 +11,7 @@ import { type ListedRow, pageProspect } from "#shared/prospects/stored.ts";
 
 /** Estimated bytes of a row in a Query. Rows have 600 to 900 bytes. */
 const BYTES_PER_PROSPECT = 1_024;
-/** Bytes that an eventually consistent Query reads for half a read unit, which is the price of a row that is read alone. */
+/** Bytes that an eventually consistent Query reads for half a read unit. A row that is read alone also costs half a unit. */
 const BYTES_PER_HALF_UNIT = 4_096;
 /** A Query is an additional request to DynamoDB, so it must save at least this number of half read units. */
 const WORTH_A_REQUEST = 2;
@@ -126,7 +126,7 @@ export const TOTAL_BYTES = 12 * COMPANY_BYTES;
 /** Estimated memory of a prospect without its strings. */
 const BYTES_PER_ROW = 1_000;
 
-/** A character takes at most two bytes. */
+/** Estimates the memory of a prospect whose strings have `textBytes` characters. A character takes at most two bytes. */
 export const keptBytes = (textBytes: number): number => BYTES_PER_ROW + 2 * textBytes;
 
 export interface RecentRow {
