@@ -48,7 +48,7 @@ export function newJobRow(caller: Caller, id: number, nowMs: number): JobRow {
   return { id, companyId, createdBy: userId, keyId: key?.id, createdAt: now, updatedAt: now, runs: 0 };
 }
 
-/** The user who began the job, with the rights that the job's API key also has. Undefined if the user is disabled or the key revoked. */
+/** Returns the user who began the job, with no more rights than the job's API key. Undefined if the user is disabled or the key revoked. */
 export async function jobCaller(
   { table }: Pick<ReadContext, "table">,
   { companyId, createdBy, keyId }: JobRow,
@@ -68,7 +68,7 @@ export async function currentCaller({ table }: Pick<JobContext, "table">, job: J
   return jobCaller({ table }, job, user);
 }
 
-/** From this time on, the sweep finds the job, assumes that the message of the job was lost, and sends a new message. */
+/** The sweep finds a job with these attributes from this time on, assumes that the job's message was lost, and sends a new one. */
 export const due = (ms: number) => ({ dueShard: keys.jobShard, dueAt: iso(ms) });
 export const notDue: readonly string[] = ["dueShard", "dueAt"];
 
@@ -163,7 +163,7 @@ export interface JobKind<Row extends JobRow> {
   readonly giveUp: (context: JobContext, job: RunningJob<Row>, found: Row) => Promise<void>;
 }
 
-/** Executes a job for one invocation. It may be interrupted and called again, and two calls may overlap. */
+/** Executes a job for one invocation. A call may be interrupted and repeated, and two calls may overlap. */
 export async function runJob<Row extends JobRow>(
   kind: JobKind<Row>,
   context: JobContext,

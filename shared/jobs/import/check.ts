@@ -68,7 +68,7 @@ const byUpload: Size = {
 
 export const sizeOf = ({ upload }: StoredImport): Size => (upload === undefined ? inRequest : byUpload);
 
-/** The lease is renewed after this many milliseconds. It expires after two minutes. */
+/** An import renews its lease after this many milliseconds. Without a renewal, the lease expires after two minutes. */
 export const LEASE_RENEWAL_MS = 60_000;
 
 export function fileOf({ objects }: ImportContext, stored: StoredImport) {

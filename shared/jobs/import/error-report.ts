@@ -8,7 +8,7 @@ import { type Progress, type RowFault, RowFaults, type StoredImport } from "#sha
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 
-/** S3 requires at least 5 MB for each part except the last one. */
+/** A part of the report is uploaded when it has this many bytes. S3 requires at least 5 MB for each part except the last one. */
 const PART_BYTES = 6_000_000;
 
 type ReportState = NonNullable<Progress["report"]>;

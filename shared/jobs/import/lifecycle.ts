@@ -59,7 +59,7 @@ type Source = Pick<ApiContext, "table" | "clock">;
 const OpenEntry = z.object({ id: Id });
 
 /**
- * Marks interrupted imports as failed, and deletes their rows. Each new import within one request calls this first. If this call is
+ * Marks interrupted imports as failed, and deletes their rows. Each import within one request begins with this call. If the call is
  * interrupted, the remaining rows stay invisible until a later call deletes them.
  */
 export async function clearAbandoned(source: Source, companyId: number): Promise<void> {

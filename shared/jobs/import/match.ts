@@ -21,7 +21,7 @@ export type Match =
 
 const SEVERAL = -1;
 
-/** The prospects that the rows of a file match. It takes eight bytes for each row, so that a million rows fit into the memory. */
+/** The prospects that the rows of a file match, in eight bytes for each row, so that a million rows fit into the memory. */
 export class Matches {
   /**
    * The result by row number: 0 is no prospect, -1 several, and a positive number the id of the only one. If an earlier row has the same

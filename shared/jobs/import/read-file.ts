@@ -211,7 +211,7 @@ export class NewTags {
     return [...this.#added.values()];
   }
 
-  /** Adds the tags that are new. If they would exceed the company's maximum, adds none and returns the first one that would. */
+  /** Adds the new tags. If the company would then have too many tags, adds none, and returns the first tag that would be too many. */
   take(tags: readonly string[]): string | undefined {
     const fresh = tags.filter((value) => !this.#known.has(folded(value)) && !this.#added.has(folded(value)));
     const refused = fresh[Math.max(0, limits.tagsPerCompany - this.#known.size - this.#added.size)];

@@ -1,6 +1,6 @@
 /**
- * The step of an import that writes the rows of a checked file. It changes existing prospects, and writes new prospects to the table, which
- * stay invisible until the import is completed. It writes their index rows to the bucket, in sorted chunks.
+ * The step of an import that writes the rows of a checked file. It changes existing prospects. It writes new prospects to the table, where
+ * they stay invisible until the import is completed, and their index rows to the bucket, in sorted chunks.
  */
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -33,7 +33,7 @@ import { changesAtOnce } from "#shared/jobs/job.ts";
 import { changeByRow } from "#shared/prospects/csv/change.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
-/** Items between two checks of the lease. A throttled table may accept only four a second, so this is at most 50 seconds. */
+/** Items written between two checks of the lease. A throttled table may accept only four a second, so this takes at most 50 seconds. */
 const ITEMS_PER_RENEWAL = 200;
 /** Changed prospects between two reports of the progress. */
 const ROWS_TOGETHER = 96;
