@@ -118,7 +118,7 @@ export type ActivityReport = z.infer<typeof ActivityReport>;
 /** One count for each kind of activity, in the order of `factKinds`. */
 export type KindCounts = readonly number[];
 
-/** A user who sees only assigned prospects gets only their own activity. */
+/** For a user who sees only assigned prospects, counts only what this user has done. */
 export async function activityReport(
   context: ReadContext,
   caller: Caller,

@@ -27,7 +27,7 @@ interface ActiveProspect {
   isInside: boolean;
 }
 
-/** The prospects with activity and a position, either of one segment of the company index or unflushed ones. */
+/** Prospects with activity and a position: those of one segment of the company index, or the unflushed ones. */
 interface Block {
   readonly places: Places;
   readonly zone?: Pick<Zone, "box">;

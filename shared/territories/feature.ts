@@ -155,7 +155,7 @@ const shortened = (text: string): string =>
 
 const Crs = z.object({ properties: z.object({ name: z.string() }) });
 
-/** The accepted reference systems, CRS84 and EPSG:4326: map programs write longitude before latitude for both. */
+/** Accepts CRS84, and also EPSG:4326, because map programs write longitude before latitude for it too, as the service expects. */
 const known =
   /^(?:(?:OGC:)?CRS:?84|EPSG:4326|urn:(?:x-)?ogc:def:crs:(?:OGC:[\d.]*:CRS:?84|EPSG:[\d.]*:4326)|https?:\/\/www\.opengis\.net\/def\/crs\/(?:OGC\/[\d.]+\/CRS84|EPSG\/\d+\/4326))$/i;
 

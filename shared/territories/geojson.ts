@@ -7,7 +7,7 @@ import type { Polygon } from "#shared/reference/polygon.ts";
 import { named } from "#shared/schema.ts";
 import { Territory } from "#shared/territories/territories.ts";
 
-/** Minimum number of positions of a ring, with the last one, which repeats the first. */
+/** Minimum number of positions of a closed ring, whose last position repeats the first one. */
 const RING_POSITIONS = 4;
 
 const TerritoryGeometry = named(
@@ -74,7 +74,7 @@ export function exteriorRing(polygon: Polygon): [number, number][] {
   if (first === undefined) return ring;
   if (!isClosed(ring)) ring.push([...first]);
   while (ring.length < RING_POSITIONS) ring.push([...first]);
-  // Without coordinates relative to one of its points, rounding errors could exceed the area of a small ring.
+  // Uses coordinates relative to the first point, because rounding errors could otherwise exceed the area of a small ring.
   const near = ring.map(([lng, lat]): [number, number] => [lng - first[0], lat - first[1]]);
   return doubleArea(near) < 0 ? ring.reverse() : ring;
 }

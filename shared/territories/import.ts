@@ -314,7 +314,7 @@ function groupPlan(
 
 const Count = z.object({ territories: z.int(), polygonBytes: z.int() });
 
-/** `count` is the row with the present counts of the company. */
+/** Returns the territories for which the company has room. `count` is the row with the company's present counts. */
 function thatFit(count: unknown, wanted: readonly StoredTerritory[]): StoredTerritory[] {
   let { territories, polygonBytes } = Count.parse(count);
   return wanted.filter((territory) => {

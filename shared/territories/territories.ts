@@ -106,14 +106,14 @@ export const presentTerritory = (stored: StoredTerritory): Territory => ({
   polygon: unpackPolygon(stored.polygon),
 });
 
-/** Yields the newest first. Unpacks one polygon at a time, because all polygons of a company may not fit into memory. */
+/** Yields the newest territory first. Unpacks one polygon at a time, because all polygons of a company may not fit into memory. */
 export async function* listTerritories({ table }: ReadContext, companyId: number): AsyncGenerator<Territory> {
   for await (const item of table.query({ ...keys.territories(companyId), newestFirst: true })) {
     yield presentTerritory(StoredTerritory.parse(item));
   }
 }
 
-/** Returns the oldest first. `after` is the creation time, in milliseconds since 1970, and the id of the last territory before the page. */
+/** Returns a page, oldest territory first. `after`: creation time (milliseconds since 1970) and id of the last territory before it. */
 export async function territoriesAfter(
   table: Reads,
   companyId: number,

@@ -123,7 +123,7 @@ export function deliveredOf<C extends ChangeKey>(
 
 const FORMAT = 1;
 
-/** The encoded value of an infinite `quietUntil`. As milliseconds since 1970, it lies after the year 9999. */
+/** The encoded value of an infinite `quietUntil`. No real time has this value: as milliseconds since 1970, it lies after the year 9999. */
 const NEVER = 2 ** 48;
 
 function write(into: ByteWriter, ...values: readonly number[]): void {
@@ -190,7 +190,7 @@ function encoded({ types, position, delivered, elapsed, snapshot, partial, ...re
   return Buffer.from(into.finish()).toString("base64url");
 }
 
-/** Returns undefined if another release has made the cursor. */
+/** Returns undefined if a release with another format of cursors has made the cursor. */
 function decoded(text: string): Cursor | undefined {
   const from = new ByteReader(Buffer.from(text, "base64url"));
   if (from.integer() !== FORMAT) return undefined;

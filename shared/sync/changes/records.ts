@@ -31,7 +31,7 @@ import { StoredTerritory } from "#shared/territories/territories.ts";
 
 /** Maximum number of prospects in a page that become visible or hidden. Their notes and appointments need items too. */
 const MOVES_AT_ONCE = 64;
-/** Maximum number of notes, and of appointments, of one prospect in a page. For the first record of a page, only the page limits them. */
+/** Maximum number of notes, and of appointments, of one prospect in a page. The first record of a page may have more, up to a full page. */
 const ATTACHED_AT_ONCE = 32;
 
 interface Taken {
@@ -59,7 +59,7 @@ interface KnownOfCompany {
   readonly end: EndOfLog | undefined;
 }
 
-/** Adds the items in the order of the records, as far as they fit. */
+/** Adds the items of the records to the page, in the order of the records, as far as the page has room. */
 export async function addRecords(
   making: Making,
   records: readonly Selected[],
@@ -71,8 +71,8 @@ export async function addRecords(
   const excess = records.findIndex((record) => record.moves && ++moves > MOVES_AT_ONCE);
   const taken = excess === -1 ? records : records.slice(0, excess);
   const [first] = taken;
-  // A newer change than the one within which the last page ended may have hidden notes and appointments that the client has. The page then
-  // begins again with the first item of the record.
+  // The last page may have ended within an older change of the record. A newer change may then have hidden notes and appointments that the
+  // client has, so the page begins again with the first item of the record.
   const begun = first !== undefined && isWithin(partial, first) ? partial : undefined;
   for (let done = 0; done < taken.length; done += PROSPECTS_AT_ONCE) {
     const some = taken.slice(done, done + PROSPECTS_AT_ONCE);
@@ -91,7 +91,7 @@ export async function addRecords(
   return { records: taken.length, partial: undefined };
 }
 
-/** These types are the stages 1 and 2. Stage 0 is the record itself. Cursors contain the number of a stage. */
+/** The types of the stages 1 and 2. Stage 0 is the record itself. Cursors contain the number of a stage, so the order must not change. */
 const attachedTypes = ["notes", "appointments"] as const;
 
 async function readAttached(

@@ -248,7 +248,7 @@ const readNotes: Reader = async (reads, { range, showing }, after, limit) => {
       entries.push({ order: [id, order[0], order[1]], item });
     }
     if (hasMore) return { entries, hasMore };
-    // Without this entry, every following page would select a prospect again whose notes fill a page exactly.
+    // Without this entry, a prospect whose notes fill a page exactly would be selected again for every following page.
     entries.push({ order: [id + 1, 0, 0], item: undefined });
   }
   return { entries, hasMore: some.length < prospects.length || prospects.length >= most };
