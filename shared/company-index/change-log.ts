@@ -118,7 +118,7 @@ function rowsOf(changes: readonly Change[]): Change[][] {
   return rows;
 }
 
-/** Omits flags that are false. Most are false, so this makes chunks smaller. */
+/** Omits flags that are false. Most flags are false, so chunks become smaller. */
 const withoutFalse = (_: string, value: unknown): unknown => (value === false ? undefined : value);
 
 type LogOfHead = Pick<Head, "lastChunk">;

@@ -84,14 +84,14 @@ const coversRange = (map: readonly [number, number], [first, last]: readonly [nu
 const coversSet = (map: readonly (number | null)[] | null, values: readonly (number | null)[] | null): boolean =>
   map === null || values?.every((value) => map.includes(value)) === true;
 
-/** A prospect matches if its text or one of its notes contains `text`, or its `phoneDigits` contain one of `digits`. */
+/** A searched word. A prospect matches it if its text or a note contains `text`, or if its `phoneDigits` contain one of `digits`. */
 export interface SearchWord {
   /** In the form of `searchable`. It is not empty and contains no space. */
   readonly text: string;
   readonly digits: readonly string[];
 }
 
-/** Omits a word if each match of another word also matches it, because a search needs time for each word. */
+/** Omits a word if every prospect that matches another word also matches this word. A search takes time for each word. */
 export function withoutImplied(words: readonly SearchWord[]): SearchWord[] {
   const kept: SearchWord[] = [];
   for (const word of words.toSorted((a, b) => b.text.length - a.text.length)) {
@@ -114,7 +114,7 @@ export interface Area {
   /** Null if the area is empty. */
   readonly box: Box | null;
   contains(lat: number, lng: number): boolean;
-  /** Tests all rows of a segment at once, which is faster. Returns a bit for each row: the lowest bit of the first number is row 0. */
+  /** Returns a bit for each row of a segment: the lowest bit of the first number is row 0. It is faster than `contains` for each row. */
   readonly rowsInside?: (places: Places) => Uint32Array;
 }
 

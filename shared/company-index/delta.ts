@@ -24,14 +24,14 @@ export interface Unflushed {
   readonly changes: readonly Change[];
   readonly facts: readonly Fact[];
   readonly keys: readonly Key[];
-  /** Sort keys of the entries whose text is in a separate row, and is empty in `entries` and `notes`. */
+  /** Sort keys of the entries with a long text. It is in a separate row, and their text in `entries` and `notes` is empty. */
   readonly withLongText: ReadonlySet<string>;
 }
 
 /** The `type` of an entry. The event source of the flush function selects stream records by it. */
 export const DELTA_TYPE = "delta";
 
-/** The fields of a prospect's entry. A tuple is short, because it has no field names, and every read reads all entries. */
+/** The fields of a prospect's entry, as a tuple without field names. Entries must be short, because every read reads all entries. */
 export const DeltaFields = z.tuple([
   z.number(),
   z.nullable(z.number()),
@@ -76,14 +76,14 @@ const Weighed = z.object({
   aside: z.optional(z.number()),
 });
 
-/** How often entries of several pages are read, because the head changes meanwhile. */
+/** Maximum number of attempts to read entries of several pages of a Query without a change of the head meanwhile. */
 const TRIES = 5;
 
 /**
- * Reads the head and all unflushed entries with one strongly consistent Query. Throws TableBusy if the head changes during each attempt to
- * read several pages. Between two pages, a flush may delete entries and merge their part with the oldest one. The result has no version
- * overrides, so nothing would hide an outdated entry of an earlier page. The head is the last item, so entries of several pages are valid
- * if the read before them has found the same head.
+ * Reads the head and all unflushed entries with one strongly consistent Query. If the Query has several pages, repeats it until two
+ * successive reads find the same version of the head, which is the last item. Otherwise, a flush between two pages could delete entries and
+ * merge their part with the oldest one. No version overrides would then hide an outdated entry of an earlier page. Throws TableBusy if the
+ * head changes during each attempt.
  */
 export async function readUnflushed(table: Reads, companyId: number): Promise<Unflushed> {
   let { unflushed, hasPages } = await readOnce(table, companyId);
@@ -215,7 +215,7 @@ function fieldsOf(row: string, later = 0) {
 
 export interface Filled {
   readonly delta: Delta;
-  /** Number of entries without their long text. A flush may be deleting the text, or the write of the text may not be visible yet. */
+  /** Number of omitted entries without their long text. A flush may be deleting it, or the write of the text may not be visible yet. */
   readonly missing: number;
 }
 

@@ -144,7 +144,7 @@ export function readNumbers(from: ByteReader, count: number): Float64Array {
   return values;
 }
 
-/** `key` returns the same key for equal values, and `writeValue` writes one distinct value. */
+/** Writes a dictionary-encoded column. `key` must return the same key for equal values. `writeValue` writes one distinct value. */
 export function writeCoded<T>(
   into: ByteWriter,
   values: readonly T[],

@@ -30,7 +30,7 @@ export interface Fact {
 
 export const identityOf = ({ kind, prospectId, record }: Fact): string => `${kind} ${prospectId} ${record}`;
 
-/** The facts of an import. Its prospects have one creation time. In each bitmap, bit i belongs to the prospect with the id `first` + i. */
+/** The facts of an import. All its prospects have one creation time. In each bitmap, bit i is for the prospect with the id `first` + i. */
 export interface ImportedFacts {
   readonly userId: number;
   readonly at: number;
@@ -43,11 +43,11 @@ export interface ImportedFacts {
 }
 
 export interface FactFields {
-  /** The user of the fact. Undefined in an entry without a fact. */
+  /** The user who caused the fact. Undefined in an entry without a fact. */
   readonly by?: number | undefined;
   /** The time of the fact in milliseconds since 1970. Undefined if this is the creation time of the record. */
   readonly at?: number | undefined;
-  /** The status of a change that was reported late and is not the current status. 0 means no status. Undefined in other entries. */
+  /** The new status of a change that was reported late, if it is not the current status of the prospect. 0 means no status. */
   readonly past?: number | undefined;
 }
 

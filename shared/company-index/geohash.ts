@@ -24,7 +24,7 @@ export interface GeohashRange {
 /** Maximum number of cells that the outline of a box crosses. The cells then cover at most a sixth more than the area of the box. */
 const EDGE_CELLS = 192;
 
-/** Returns sorted ranges that cover the box. The edges are part of the box, and the box may cross the 180th meridian. */
+/** Returns sorted geohash ranges that cover the box. The edges are part of the box, and the box may cross the 180th meridian. */
 export function geohashRanges(box: Box): GeohashRange[] {
   const inside: Cell[] = [];
   let edge = [EARTH];

@@ -84,12 +84,12 @@ export function partOf(companyId: number, { partId, format, bytes, fewOverrides 
 export const HEAD_TYPE = "indexHead";
 
 export const Head = z.object({
-  /** Increases with each new list of parts, chunk of the change log and compaction lock. 0 means that there is no index yet. */
+  /** Increases with each new list of parts, chunk of the change log and lock of a rebuild. 0 means that there is no index yet. */
   version: z._default(z.int(), 0),
   manifest: z._default(z.array(z.string()), []),
   /** Number of changes of statuses, tags and users. Readers compare it with the version of their cached names. */
   dictionaryVersion: z._default(z.int(), 0),
-  /** The time at which the compaction lock expires, in milliseconds since 1970. */
+  /** Until this time (in milliseconds since 1970), a rebuild holds the compaction lock, so no parts are merged. */
   lockedUntil: z._default(z.int(), 0),
   /** The id of the rebuild that holds the compaction lock. */
   rebuildId: z._default(z.nullable(z.string()), null),
@@ -99,7 +99,7 @@ export const Head = z.object({
   flushedAt: z._default(z.int(), 0),
   /** Identifies the change log. A restore from a backup sets a new id, because no chunk contains the changes of the restore. */
   logId: z._default(z.string(), ""),
-  /** Number of changes of territories. Readers compare it with the version of their cache. */
+  /** Number of changes of territories. Readers compare it with the version of their cached territories. */
   territoriesVersion: z._default(z.int(), 0),
 });
 export type Head = z.infer<typeof Head>;
@@ -118,7 +118,7 @@ export const namesChangeInHead = (companyId: number): Write => ({
   change: { set: { type: HEAD_TYPE }, add: { dictionaryVersion: 1 } },
 });
 
-/** Add this write once to each transaction that changes territories. Readers then notice that their cache is outdated. */
+/** Add this write once to each transaction that changes territories. Readers then notice that their cached territories are outdated. */
 export const territoriesChangeInHead = (companyId: number): Write => ({
   update: keys.indexHead(companyId),
   change: { set: { type: HEAD_TYPE }, add: { territoriesVersion: 1 } },
@@ -133,7 +133,7 @@ export const restartOfLog = (companyId: number): Write => ({
 export const isUnmoved = ({ version }: Head): Condition =>
   version === 0 ? missing("version") : equals("version", version);
 
-/** Executes `moves` in one transaction, which may have other writes after them. `moveHead` looks for a failed condition at index 0. */
+/** Executes `moves` as the first writes of a transaction, because `moveHead` looks for a failed condition at index 0. */
 export type Commit = (moves: readonly Write[]) => Promise<unknown>;
 
 type MovedHead = Pick<Head, "version" | "manifest"> & Partial<Pick<Head, "lastChunk" | "flushedAt">>;

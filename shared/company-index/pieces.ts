@@ -40,7 +40,7 @@ const keysOf = (companyId: number, { owner, name, count }: Piece): Key[] =>
 
 const PieceItem = z.object({ pk: z.string(), sk: z.string(), bytes: z.instanceof(Uint8Array) });
 
-/** Returns the bytes of each piece. Reads only missing items with strong consistency. Throws IndexUnreadable if one stays missing. */
+/** Returns the bytes of each piece. Reads a missing item again with strong consistency. Throws IndexUnreadable if it stays missing. */
 export async function readPieces(table: Reads, companyId: number, pieces: readonly Piece[]): Promise<Uint8Array[]> {
   const wanted = pieces.flatMap((piece) => keysOf(companyId, piece));
   const found = new Map<string, Uint8Array>();
@@ -63,7 +63,7 @@ function missing(companyId: number, { owner, name }: Piece): never {
 
 const nameOf = ({ pk, sk }: Key): string => `${pk}|${sk}`;
 
-/** A damaged manifest may contain a piece twice, and DynamoDB rejects a batch with equal keys. */
+/** Deletes the pieces, each once: a damaged manifest may contain a piece twice, and DynamoDB rejects a batch with equal keys. */
 export function removePieces(table: Table, companyId: number, pieces: readonly Piece[]): Promise<void> {
   const going = new Map(pieces.flatMap((piece) => keysOf(companyId, piece)).map((key) => [nameOf(key), key]));
   return table.batchRemove([...going.values()]);

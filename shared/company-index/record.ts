@@ -1,6 +1,6 @@
 /** The records of a company as its company index stores them, and the reads by which a rebuild gets them from the table. */
 
-/** An appointment that was upcoming when an appointment of its prospect was last changed. A missing user is 0. */
+/** An appointment that was upcoming when the appointments of its prospect last changed. The user 0 means that there is no user. */
 export type Ahead = readonly [startMs: number, createdBy: number, assignedTo: number];
 
 /** A prospect. The index may contain several versions of it, of which only the highest is valid. */
@@ -31,7 +31,7 @@ export interface IndexRow {
 export const marked = (text: string | null): string => (text === null ? "" : `=${text}`);
 export const unmarked = (text: string): string | null => (text === "" ? null : text.slice(1));
 
-/** Hides all lower versions of the deleted prospect. */
+/** The entry of a deleted prospect. It hides all lower versions of the prospect. */
 export interface Tombstone {
   readonly id: number;
   readonly version: number;

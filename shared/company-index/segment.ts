@@ -17,7 +17,7 @@ import {
 } from "#shared/company-index/encoding.ts";
 import { type IndexRow, marked, type NoteText, unmarked } from "#shared/company-index/record.ts";
 
-/** A row with those of its notes that are stored in the same segment. */
+/** A prospect with those of its notes that are stored in the same segment. */
 export interface RowWithNotes {
   readonly row: IndexRow;
   readonly notes: readonly NoteText[];
@@ -205,7 +205,7 @@ export const decodeText = (label: string, compressed: Uint8Array): TextColumns =
     return { ...own, digits: digits.bytes, digitStarts: digits.starts };
   });
 
-/** Writes a line break after each text. Search words contain none, so no match extends over two texts. */
+/** Writes a line break after each text. Search words contain no line break, so no match extends over two texts. */
 export function writeTexts(into: ByteWriter, texts: readonly string[]): void {
   const encoded = texts.map((text) => Buffer.from(`${text}\n`));
   for (const { length } of encoded) into.integer(length);

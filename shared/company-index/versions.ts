@@ -89,7 +89,7 @@ export interface Versions {
 
 /**
  * The ids and versions of a part's records, including deleted ones. Readers ignore lower versions of these records in other parts. The part
- * of an import, and the oldest part, usually need none, because no other part or entry can contain a lower version.
+ * of an import, and the oldest part, usually have no overrides, because no other part or entry can contain a lower version.
  */
 export interface Overrides {
   readonly prospects: Versions;

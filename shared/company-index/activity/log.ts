@@ -13,7 +13,7 @@ import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 
-/** Limits of a row of the log, because one transaction of limited size adds the whole row to the sums. */
+/** A row of the log has at most this many facts and days, because one transaction of limited size adds a whole row to the daily sums. */
 const FACTS_PER_ROW = 8_000;
 const DAYS_PER_ROW = 30;
 
@@ -72,7 +72,9 @@ export const nextState = (companyId: number, state: FactState): Write => ({
 export const firstState = (companyId: number): Write =>
   nextState(companyId, { since: null, version: 0, upTo: "", days: [], bytes: 0 });
 
-/** Returns the write that sets `since` to `nowMs`. Use it if some earlier facts of the company were not stored. */
+/**
+ * Returns the write that sets `since` to `nowMs`. Use it if earlier facts were not stored: reports then show since when they are complete.
+ */
 export const countingBegins = (companyId: number, nowMs: number): Write => ({
   update: activityKeys.factState(companyId),
   change: { set: { type: "factState", since: nowMs } },
@@ -91,7 +93,7 @@ export interface LogWrite {
   readonly put: Key & Item;
 }
 
-/** `version` is the version of the head after the transaction with these rows. The rows are numbered from `firstPart`. */
+/** Returns writes that log the facts in rows numbered from `firstPart`. `version` is the head's version after the transaction with them. */
 export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): LogWrite[] {
   const rows: Fact[][] = [];
   let days = new Set<string>();
@@ -112,7 +114,7 @@ export function logWrites(companyId: number, version: number, facts: readonly Fa
   }));
 }
 
-/** Returns the write that logs an import. `version` is the version of the head after the transaction with this write. */
+/** Returns the write that logs the facts of an import. `version` is the version of the head after the transaction with this write. */
 export const importedWrite = (companyId: number, version: number, imported: ImportedFacts): Write => ({
   put: {
     ...activityKeys.loggedFacts(companyId, version, 0),

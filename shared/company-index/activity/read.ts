@@ -1,4 +1,4 @@
-/** Counts facts: those of whole days by stored sums, others one by one, and the newest from the log and from unflushed entries. */
+/** Counts facts for reports: whole days by daily sums, parts of days fact by fact, and the newest from the log and unflushed entries. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { DAY_MS } from "#shared/clock.ts";
@@ -46,13 +46,13 @@ export interface HowToCount<C> {
   readonly nowMs: number;
   /** Returns a new object without any counts. It is called again if the read must be repeated. */
   readonly newCounting: () => C;
-  /** Maximum bytes of the stored rows of days. Beyond it, `countActivity` throws `validation_failed`. */
+  /** Maximum bytes of the daily sums and stored facts that are read. With more, `countActivity` throws `validation_failed`. */
   readonly maxBytes?: number;
 }
 
 const TRIES = 10;
 
-/** Throws `validation_failed` above `maxBytes`, ActivityUnreadable for a damaged row, and TableBusy if flushes disturb each attempt. */
+/** Counts the facts of a time range. Throws ActivityUnreadable for a damaged row, and TableBusy if flushes disturb each attempt. */
 export async function countActivity<C extends Counting>(
   table: Reads,
   companyId: number,
@@ -114,7 +114,7 @@ function countNewest(unflushed: readonly Fact[], rows: readonly LogRow[], range:
 
 const isWithin = ({ from, to }: TimeRange, { at }: { readonly at: number }): boolean => at >= from && at <= to;
 
-/** Counts the facts of stored days. Returns false if rows of a day are newer or older than the state row says: a flush is changing them. */
+/** Counts the facts of stored days. Returns false if a flush is changing them: rows are then newer or older than the state row says. */
 async function countOlder(
   table: Reads,
   companyId: number,
@@ -150,7 +150,7 @@ async function countOlder(
       }
     }
   }
-  // A day that is left in `changed` has rows that are not visible yet: those of a transaction may become visible one after the other.
+  // A day is left in `changed` if its new rows are not visible yet: the rows of a transaction may become visible one after the other.
   return changed.size === 0;
 }
 

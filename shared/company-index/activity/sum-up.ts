@@ -24,7 +24,7 @@ import { errorFields, log } from "#shared/log.ts";
 
 /** Minimum number of versions of the head between two additions to the sums. With a higher number, reports read more rows of the log. */
 export const VERSIONS_PER_SUM = 32;
-/** One flush logs about this many bytes. The sums are written again when the log has grown by half of the bytes of their last write. */
+/** Estimated bytes that a flush logs. The next addition to the sums waits until the log has grown by half of the last addition's bytes. */
 const BYTES_PER_VERSION = 512;
 /** A transaction that reaches one of these limits adds no further row of the log to the sums. DynamoDB allows it 4 MB and 100 rows. */
 const BYTES_AT_ONCE = 1_000_000;
@@ -161,7 +161,7 @@ class Batch {
     return [...this.#days.keys()];
   }
 
-  /** Returns false if the batch is full. The first row is always accepted. */
+  /** Adds a row of the log to the sums. Returns false if the transaction would become too large. The first row is always accepted. */
   async add({ facts, imported, bytes }: LogRow): Promise<boolean> {
     const days = new Set([...facts, ...(imported === undefined ? [] : [imported])].map(({ at }) => dayOf(at)));
     const isFirst = this.#days.size === 0;

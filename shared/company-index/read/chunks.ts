@@ -61,7 +61,7 @@ export interface Log {
   readonly changesAtHand: () => readonly Change[];
 }
 
-/** `after` is a version of the head. `rowsAtOnce` is the number of rows of chunks that the caller will probably use. */
+/** Reads the changes after the head's version `after`. `rowsAtOnce` is the number of chunk rows that the caller will probably use. */
 export async function readLog(table: Reads, companyId: number, after: number, rowsAtOnce: number): Promise<Log> {
   const unflushed = await readUnflushed(table, companyId);
   const { head } = unflushed;
@@ -94,9 +94,9 @@ interface LogRange {
 }
 
 /**
- * Yields the chunks after the version `after`, up to the version of `head` or to a limit of this file. Each chunk contains the version of
- * the one before it, so this function notices a gap and reads again. The first reads may therefore be eventually consistent. Throws
- * ChunkLost if a chunk is missing in all attempts.
+ * Yields the chunks after the version `after`, up to the version of `head` or until `ROWS_PER_READ` or `CHANGES_PER_READ` is reached. Each
+ * chunk contains the version of the chunk before it, so this function notices a gap and reads again. The first reads may therefore be
+ * eventually consistent. Throws ChunkLost if a chunk is missing in all attempts.
  */
 async function* chunksAfter(
   table: Reads,

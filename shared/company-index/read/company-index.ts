@@ -51,10 +51,10 @@ export interface Found<Names> {
   readonly notes: LiveNotes | undefined;
 }
 
-/** Adds a placeholder word, because of which the index loads the text columns. These contain the ids of the notes. */
+/** Adds a placeholder word, so that `load` also loads the text columns. These contain the ids of the notes. */
 const withTextsOf = (criteria: Criteria): Criteria => ({ ...criteria, words: [{ text: "-", digits: [] }] });
 
-/** Makes the criteria. The polygon of a territory must be at least as new as `territoriesVersion` of the head. */
+/** Makes the criteria of a read. The polygon of a territory must be at least as new as `territoriesVersion` of the head. */
 export type CriteriaOf<Names> = (names: Names, head: Head) => Criteria | Promise<Criteria>;
 
 export interface CompanyIndex {

@@ -79,7 +79,7 @@ export class LoadedIndex {
     };
   }
 
-  /** Does nothing while a read is in progress. Returns the number of freed bytes. */
+  /** Removes the texts from memory, unless a read is in progress. Returns the number of freed bytes. */
   dropTexts(): number {
     const hasTexts = this.#looseNotes.size > 0 || [...this.#segments.values()].some(({ text }) => text !== undefined);
     if (this.#readers > 0 || !hasTexts) return 0;
@@ -93,7 +93,7 @@ export class LoadedIndex {
     return before - this.bytes;
   }
 
-  /** Discards the cached size `bytes` if the last search may have built word indexes, or if this one may, because they change the size. */
+  /** Discards the cached size `bytes` if the last or this search may build word indexes, because word indexes change the size. */
   #countWords(): void {
     const grew = this.#makesWords;
     this.#makesWords = [...this.#segments.values()].some(({ text }) => text !== undefined && text.unindexedBytes > 0);
@@ -232,7 +232,7 @@ async function loadBatch(table: Reads, companyId: number, loads: readonly Load[]
 /** Maximum number of concurrent batch reads. The DynamoDB client has at most 50 connections. */
 const PARALLEL = 40;
 
-/** Number of items in a batch. A batch is in memory both compressed and decoded. */
+/** Approximate number of items in a batch. A larger batch needs more memory, because its items are there both compressed and decoded. */
 const BATCH_ITEMS = 32;
 
 /** All pieces of a segment are in the same batch, so that the segment's main columns can be decoded first. */

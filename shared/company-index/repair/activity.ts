@@ -85,7 +85,7 @@ export function readableActivity({ facts, imported, bytes, ...row }: Item): Item
   return row.type === "dayImport" ? { ...row, imported: plainImport(bytes) } : undefined;
 }
 
-/** Bitmaps (see `ImportedFacts`) become base64. */
+/** Returns the facts of an import as plain JSON. The bitmaps become base64. */
 function plainImport(bytes: Uint8Array): Item {
   const { byStatus, created, withStatus, withNote, ...rest } = decodeImported(bytes);
   const base64 = (bits: Uint8Array): string => Buffer.from(bits).toString("base64");

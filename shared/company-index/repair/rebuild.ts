@@ -38,7 +38,7 @@ import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Within this time, all rows of earlier transactions become visible, and all earlier Queries end. */
+/** Within this many milliseconds, all rows of earlier transactions become visible, and all earlier Queries end. */
 const SETTLE_MS = 250;
 const TRIES = 30;
 
@@ -89,7 +89,7 @@ export async function rebuild(
   }
 }
 
-/** Until the lock is released or expires, no process merges parts. */
+/** Takes the compaction lock (see `COMPACTION_LOCK_MS`). Until it is released or expires, no process merges parts. */
 async function acquireLock(context: IndexContext, companyId: number, rebuildId: string): Promise<Head> {
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(context.table, companyId);
@@ -231,7 +231,7 @@ async function newerParts({ context, companyId, replaced }: Job, { manifest }: H
 
 /**
  * Throws RebuildRefused if a staying part comes from an import. The part may contain rows that the rebuild has read too. These rows would
- * be in the index twice, because the part of an import has no `Overrides`, with which readers ignore the other copy of a row.
+ * be in the index twice: readers ignore a copy only because of `Overrides`, and the part of an import has none.
  */
 function refuseImports(staying: readonly Part[], partOverrides: readonly PartOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > at(partOverrides, i).overrides.prospects.ids.length);
@@ -375,7 +375,7 @@ export async function renewCompactionLock(
   await table.write({ update: keys.indexHead(companyId), change: { set }, when: equals("rebuildId", rebuildId) });
 }
 
-/** Allows flushes to merge segments again. Ignores errors, because the lock expires anyway. */
+/** Allows flushes to merge parts again. Ignores errors, because the lock expires anyway. */
 export async function releaseCompactionLock(
   { table }: IndexContext,
   companyId: number,

@@ -60,7 +60,7 @@ export function liveNotes(view: IndexView, matches: Matches): LiveNotes {
   };
 }
 
-/** Number of additional ids that `byProspect` collects before it sorts. */
+/** `byProspect` collects twice the wanted number of ids and this many more before it sorts them, so that it sorts less often. */
 const SPARE = 512;
 
 const ascending = (a: number, b: number): number => a - b;

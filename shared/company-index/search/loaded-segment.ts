@@ -58,7 +58,7 @@ export class LoadedSegment {
     return this.#newest;
   }
 
-  /** Returns 0 during the first request that reads the segment, because sorting pays only if other requests follow. */
+  /** Number of rows to sort. It is 0 during the first request that reads the segment, because sorting pays only for later requests. */
   get unsortedRows(): number {
     return this.isRead && this.#newest === undefined ? this.count : 0;
   }
@@ -182,7 +182,7 @@ export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Fl
   return order;
 }
 
-/** Sorts by `values` and then by `low`. Packs both into one number, because numbers sort twice as fast without a comparison function. */
+/** Returns `low`, sorted by `values` and then by itself. Packs each pair into one number: sorting with a comparison takes twice as long. */
 function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
   const room = 2 ** Math.ceil(Math.log2(values.length + 1));
   let least = Number.POSITIVE_INFINITY;
@@ -226,7 +226,7 @@ export interface IndexView {
   readonly delta: Delta;
 }
 
-/** `age` is the position of the note's part in the list of parts. */
+/** True if a newer part or an unflushed entry replaces this version of the note. `age` is the position of the version's part. */
 export function isReplaced({ noteVersions, delta }: IndexView, noteId: number, version: number, age: number): boolean {
   const unflushed = delta.notes.get(noteId);
   return (unflushed !== undefined && unflushed.version >= version) || noteVersions.supersedes(noteId, version, age);

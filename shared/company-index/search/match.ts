@@ -43,8 +43,8 @@ export interface Matches {
 }
 
 /**
- * The view must contain every segment whose zone map allows a match, with the needed columns, and all segments if the criteria contain
- * words. Also sorts some segments, and builds some word indexes, for later reads.
+ * The view must contain the needed columns of every segment whose zone map allows a match. If the criteria contain words, it must contain
+ * all segments. Also sorts some segments, and builds some word indexes, so that later reads are faster.
  */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
   if (criteria.words.length > 0) buildSomeWords(view);
@@ -67,7 +67,7 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
   return { segments, unflushed, total: total + unflushed.length, looked: search.looked, near: criteria.near };
 }
 
-/** One read sorts about this number of rows for later reads, which examine only a few matches of a sorted segment for a page. */
+/** One read sorts about this number of rows. Later reads of a page then examine only a few matches of each sorted segment. */
 const SORTED_AT_ONCE = 100_000;
 
 function sortSome({ segments }: IndexView): void {
@@ -95,7 +95,7 @@ class Search {
     return this.#looked;
   }
 
-  /** The filter with the smallest `size` is applied first. `at` is the position of the segment in the view. */
+  /** Finds the matches in a segment. Applies the filter with the smallest `size` first. `at` is the position of the segment in the view. */
   matchesIn(inView: SegmentInView, at: number): SegmentMatches {
     const { segment, dead } = inView;
     const bbox = this.#bboxFilterIn(segment);
@@ -125,7 +125,7 @@ class Search {
   }
 }
 
-/** Omits a filter that every row of the segment passes. */
+/** Returns the filters by status, assignee, tag and city. Omits a filter that every row of the segment passes. */
 function codedFilters(segment: LoadedSegment, criteria: Criteria): RowFilter[] {
   const filters: RowFilter[] = [];
   const add = (column: PostedColumn, wanted: ReadonlySet<Wanted> | undefined): void => {
@@ -177,7 +177,7 @@ export function appointmentsOf({ segments, unflushed }: Matches): number {
   return total;
 }
 
-/** Omits deleted prospects. `matches` must be the result of criteria without filters. */
+/** Returns the assignee of each prospect in `ids` that is not deleted. `matches` must be the result of criteria without filters. */
 export function assigneesOf({ segments, unflushed }: Matches, ids: Iterable<number>): Map<number, number | null> {
   const wanted = new Set(ids);
   const found = new Map<number, number | null>();

@@ -30,7 +30,7 @@ export function pageOf(matches: Matches, offset: number, count: number): Prospec
   return first.from(offset).map(({ rank, id, version }) => ({ id, version, createdAt: rank }));
 }
 
-/** The rank is the negative distance. Ids are negated too: the lowest id comes first among matches at the same distance. */
+/** `FirstRefs` prefers high ranks and ids. Distances and ids are negated, so that the nearest match and the lowest id come first. */
 function nearestFrom(first: FirstRefs, { segments, unflushed }: Matches, near: LatLng, offset: number): ProspectRef[] {
   for (const { inView, rows } of segments) {
     const { main, places } = inView.segment;
@@ -90,7 +90,7 @@ class FirstRefs {
     return this.#least;
   }
 
-  /** If the matches are in list order, stops at the first one that is too old, and after `wanted` matches. */
+  /** Offers the matches of a segment. If they are in list order, stops at the first one that is too old, and after `wanted` matches. */
   offerAll(matches: SegmentMatches): void {
     const { main, entry } = matches.inView.segment;
     const { ids, versions, createdAt } = main;

@@ -33,7 +33,7 @@ export class PlainTexts {
 
 export const WORDS_IN_MASK = 32;
 
-/** Searches several words in one pass over the bytes. A word has one or more patterns, of which a text must contain one. */
+/** Searches several words in one pass over the bytes. A text contains a word if it contains one of the word's patterns. */
 export class Patterns {
   readonly #patterns: readonly (readonly Buffer[])[];
   /** For each pair of bytes, a bit mask of the words with a pattern that begins with this pair. */
@@ -51,7 +51,7 @@ export class Patterns {
     }
   }
 
-  /** Visits each piece, the bytes between two `starts`, that contains a word. `found` is a bit mask of its words. */
+  /** A piece is the bytes between two `starts`. Calls `visit` for each piece that contains words, with a bit mask of these words. */
   visit(bytes: Uint8Array, starts: Uint32Array, visit: (piece: number, found: number) => void): void {
     const begun = this.#begun;
     for (let piece = 0; piece + 1 < starts.length; piece++) {
@@ -104,8 +104,8 @@ const isLetter = (byte: number): boolean =>
   byte >= 0x80 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 
 /**
- * A word of letters can match only inside one letter sequence of a text. The sequences of `rita.cole@example.com` are `rita`, `cole`,
- * `example` and `com`. There are far fewer distinct letter sequences than distinct words.
+ * True if the searched word consists of letters. It can then match only inside one letter sequence of a text. The letter sequences of
+ * `rita.cole@example.com` are `rita`, `cole`, `example` and `com`. There are far fewer distinct letter sequences than distinct words.
  */
 export const areLetters = (wanted: Uint8Array): boolean => wanted.every(isLetter);
 
@@ -140,7 +140,7 @@ export class Grams {
 
   /** @param starts the byte offset of each part, and then the end of the last part */
   constructor(bytes: Uint8Array, starts: Uint32Array) {
-    // A part has about as many distinct trigrams as bytes.
+    // One bucket for each byte of a part is enough, because a part has about as many distinct trigrams as bytes.
     this.#buckets = 2 ** Math.max(6, Math.ceil(Math.log2(bytes.length / PARTS + 1)));
     this.#masks = new Uint32Array(2 * this.#buckets);
     for (let part = 0; part + 1 < starts.length; part++)

@@ -19,7 +19,7 @@ export const noRows: RowFilter = { size: 0, inListOrder: true, rows: () => new U
 
 let numbers = new Uint16Array();
 
-/** Returns all row numbers. Segments share the array, so callers must not change it. */
+/** Returns the row numbers from 0 up to `count` - 1. Segments share the array, so callers must not change it. */
 export function allRows(count: number): Uint16Array {
   if (numbers.length < count) numbers = Uint16Array.from({ length: count }, (_, row) => row);
   return numbers.subarray(0, count);
@@ -32,7 +32,7 @@ export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): U
   return kept.subarray(0, size);
 }
 
-/** A `RowSet` of at most this many rows has no `#marks`, because a search in such a short list is fast. Rare words match only few rows. */
+/** A `RowSet` of at most this many rows has no `#marks`, because it can search such a short list fast. This saves memory for rare words. */
 const FEW = 8;
 
 export class RowSet implements RowFilter {
@@ -72,7 +72,7 @@ export class RowSet implements RowFilter {
   }
 }
 
-/** Tests a bit of `Area.rowsInside`. */
+/** Returns true if the bit of the row is set in `bits`, which `Area.rowsInside` has returned. */
 export const isMarked = (bits: Uint32Array, row: number): boolean =>
   ((uint32At(bits, row >>> 5) >>> (row & 31)) & 1) === 1;
 

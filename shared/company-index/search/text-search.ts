@@ -34,8 +34,8 @@ export function buildSomeWords({ segments }: IndexView): void {
 }
 
 /**
- * A search looks for up to this number of words one after the other, and for more words in one pass. Compared with a read of all texts, a
- * rare word that is searched alone needs a hundredth of the time, and a frequent word the same time.
+ * Up to this number of words are searched one after the other, and more words in one pass. A rare word that is searched alone takes a
+ * hundredth of the time of a read of all texts. A frequent word takes as long as a read of all texts.
  */
 const FEW_WORDS = 6;
 

@@ -1,9 +1,9 @@
 /**
- * The word index of a segment. It contains each distinct word, and the numbers of the texts that contain the word.
+ * The word index of a segment. It contains each distinct word of the texts, and the numbers of the texts that contain the word.
  *
- * Most words that occur in only one text are numbers or e-mail addresses, but most searches are for words made of letters. Such a search
- * would be slow if it read all these words. Instead, it reads a second index with only their letter sequences. The second index is smaller,
- * because there are few distinct letter sequences.
+ * Most stored words that occur in only one text are numbers or e-mail addresses, but most searched words consist of letters. A search would
+ * be slow if it compared a searched word with all of them. Instead, it reads a second index with only the letter sequences of the words that
+ * occur in one text. The second index is smaller, because there are few distinct letter sequences.
  */
 import { byteAt, uint32At } from "#shared/at.ts";
 import { groupedBy, numbersTo } from "#shared/company-index/search/grouped.ts";
@@ -23,7 +23,7 @@ export class Words {
   /** The byte offset of each word, and the end of the last word. */
   readonly #starts: Uint32Array;
   readonly #texts: Uint16Array | Uint32Array;
-  /** The position in `#texts` of the first text of each word with several texts, and then of the texts of all other words. */
+  /** For each word in several texts, the position of its first text in `#texts`. Then the position of the texts of all other words. */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
   readonly #wordsOfPart: number;
@@ -64,7 +64,7 @@ export class Words {
     this.#spans?.visitTextsWith(wanted, (word) => this.#visitTexts(this.#shared + word, visit, 1));
   }
 
-  /** May visit the same text several times, each time with other words. */
+  /** Visits the texts that contain one of the searched words. It may visit a text several times, each time for other words. */
   visitTextsWithSome(patterns: Patterns, visit: (text: number, found: number) => void): void {
     patterns.visit(this.#bytes, this.#starts, (word, found) => this.#visitTexts(word, visit, found));
   }
@@ -175,7 +175,7 @@ class WordList {
   #froms: Uint32Array;
   #lengths: Uint32Array;
   #lastTexts: Uint32Array;
-  /** Pairs of a word and a text, without duplicates. */
+  /** The word `#pairWords[i]` occurs in the text `#pairTexts[i]`. There is one such pair for each text of a word. */
   #pairWords: Uint32Array;
   #pairTexts: Uint32Array;
   #pairs = 0;

@@ -18,9 +18,9 @@ const FLUSH_REQUEST_TYPE = "flushRequest";
 export const flushTypes = [DELTA_TYPE, FLUSH_REQUEST_TYPE] as const;
 
 /**
- * Flushes the companies with enough new entries or a released flush request. If entries are left, requests a later flush. A cold function
- * does not know the weight of the unflushed entries, so it tries a flush at a company's first record. After a failure, it flushes the other
- * companies, and reports the failed records at the end. Lambda repeats them.
+ * Flushes the companies with enough new entries. If entries are left, writes a flush request. The sweeper releases it when it is due, and
+ * the stream record of the release starts the flush. A cold function does not know the weight of the unflushed entries, so it tries a flush
+ * at a company's first record. After a failure, it flushes the other companies. Lambda repeats the failed records.
  */
 export function flushStream(
   context: () => IndexContext,

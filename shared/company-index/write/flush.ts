@@ -23,12 +23,12 @@ import type { Table } from "#shared/db/table.ts";
 /** The sum of weights at which a flush starts. A flush makes reads cheaper. Below this sum, its writes cost more than the reads save. */
 export const FLUSH_ENTRIES = 64;
 
-/** Entries that are older than this are flushed even if they are few. */
+/** Entries that are older than this many milliseconds are flushed even if they are few. */
 export const OLD_MS = 60_000;
 
 const TEXT_TRIES = 5;
 
-/** Milliseconds before the flushed entries are deleted. A Query that still returns the old head must find them. */
+/** Milliseconds from the update of the head to the deletion of the flushed entries. A Query that returns the old head must find them. */
 const SETTLE_MS = 250;
 
 export interface Flushed {
@@ -94,8 +94,8 @@ interface Put {
  * Adds the entries as a new part. If this part would then have to be merged with older parts, but not with the oldest one, merges them at
  * once, so that the entries are written only once. Returns undefined if another process has changed the index first.
  *
- * `built` is undefined if the parts need none of the entries. The entries are then added only to the change log, which may lack them: an
- * earlier flush may have moved the later of two changes of a record, and missed the earlier one.
+ * `built` is undefined if the parts have newer versions of all entries. The entries are then added only to the change log, which may lack
+ * them: an earlier flush may have moved the later of two changes of a record, and missed the earlier one.
  */
 async function putEntries(
   place: Place,
@@ -117,7 +117,7 @@ async function putEntries(
   return state === undefined ? undefined : { state, merges: isMerge ? 1 : 0 };
 }
 
-/** True during a rebuild, which replaces older parts and keeps newer ones. It can neither replace nor keep a part merged from both. */
+/** True during a rebuild. It replaces the older parts and keeps the newer ones, so no part may be merged from older and newer ones. */
 const isCompactionLocked = ({ clock }: IndexContext, { lockedUntil }: Head): boolean => lockedUntil > clock.now();
 
 async function mergeAll(place: Place, before: IndexState): Promise<number> {
@@ -177,7 +177,7 @@ interface Replacement {
   readonly logged: Logged;
 }
 
-/** Returns undefined if another process has changed the index first. */
+/** Stores the part and adds it to the index. Returns undefined if another process has changed the index first. */
 async function putPart(
   place: Place,
   { head: from }: IndexState,

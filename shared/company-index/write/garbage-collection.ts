@@ -27,8 +27,9 @@ export function retiredIn(manifest: readonly string[], partManifests: PartManife
 }
 
 /**
- * The caller must have read `manifest` and `partManifests` together, and have changed the head since. No process can then store a list with
- * a deleted part. Part manifests are deleted last, so that an interrupted garbage collection can be repeated.
+ * Deletes replaced parts. The caller must have read `manifest` and `partManifests` together, and have changed the head since. No process
+ * can then store a list of parts with a deleted one. Part manifests are deleted last, so that an interrupted garbage collection can be
+ * repeated.
  */
 export async function collectGarbage(
   table: Table,

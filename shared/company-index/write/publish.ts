@@ -69,7 +69,7 @@ export async function storeSegments(
   return segments;
 }
 
-/** Stores the data outside the segments, and returns the part. */
+/** Stores the data of a part that is not in its segments: the version overrides and the loose notes. Returns the part. */
 export async function completePart(
   table: Table,
   companyId: number,
