@@ -16,12 +16,12 @@ export const eventContext = /* @__PURE__ */ oncePerInstance((): EventContext => 
     table,
     secrets: secretsOn(table),
     clock: systemClock,
-    // Do not `unref` the timer: Lambda ends a call when nothing else keeps the event loop alive.
+    // Do not `unref` the timer: if nothing else keeps the event loop alive, Lambda would end the call during the wait.
     wait: (ms) => setTimeout(ms),
     queue: deliveryQueue(),
     timeScale: setting("TIME_SCALE"),
     get senders() {
-      // A getter, because only the deliver function has this setting. In the other functions, reading it here would fail.
+      // A getter, because only the deliverer has this setting. In other functions, reading it while the context is made would fail.
       return setting("DELIVERY_SENDERS");
     },
     post: (request) => post(request, setting("WEBHOOK_URL_POLICY")),

@@ -31,11 +31,11 @@ export function deliveryId(eventId: string, registrationId: number, createdAt: s
   return `${idPrefix(createdAt)}${digest}`;
 }
 
-/** The prefix of all delivery ids of one millisecond, which is in base 36. Nine digits suffice until after the year 5000. */
+/** The prefix of all delivery ids of one millisecond: the time in base 36. Nine digits suffice until after the year 5000. */
 export const idPrefix = (createdAt: string): string =>
   `dlv_${Math.max(0, Date.parse(createdAt)).toString(36).padStart(9, "0")}`;
 
-/** The first byte of a compressed body, which names the dictionary. */
+/** The first byte of a compressed body. It says with which version of `DICTIONARY` the body is compressed. */
 const PACKING_VERSION = 1;
 
 /**
@@ -73,7 +73,7 @@ export const Attempt = z.object({
   startedAt: Timestamp,
   latencyMs: z.number(),
   status: z.nullable(z.int()),
-  /** Null if there was an answer. */
+  /** The reason why there was no answer. Null if there was one. */
   error: z.nullable(z.string()),
   answer: z.string(),
   /** True if the delivery was given up, because no request could be sent for `UNSENT_MS`. */
@@ -96,7 +96,7 @@ export const StoredDelivery = z.object({
   isBulk: z.optional(z.literal(true)),
   /** The number that the next attempt gets, counted from 1. */
   attempt: z.int(),
-  /** The first attempt in the current retry plan. It is above 1 only after a redelivery or replay of an ended delivery. */
+  /** The number of the first attempt in the current retry plan. It is above 1 only after a redelivery or replay of an ended delivery. */
   planFrom: z.int(),
   dueAt: Timestamp,
   /** The partition of the due index in which the delivery waits. Absent if it does not wait. */
@@ -130,7 +130,7 @@ export const deliveryItem = (delivery: StoredDelivery): Key & Record<string, unk
 export const StoredAttempt = z.extend(Attempt, { type: z.literal("attempt"), expiresAt: z.int() });
 export type StoredAttempt = z.infer<typeof StoredAttempt>;
 
-/** Two attempts may have the same number, because a killed sender's attempt is made again. A success in `successes` then wins. */
+/** Two attempts may have the same number, because a killed sender's attempt is made again. Then returns the one in `successes`, if any. */
 export const attemptsOf = ({ successes = [] }: StoredDelivery, rows: readonly StoredAttempt[]): Attempt[] =>
   [...new Map([...rows, ...successes].map((attempt) => [attempt.number, attempt])).values()].sort(
     (a, b) => a.number - b.number,

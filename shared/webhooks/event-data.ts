@@ -27,7 +27,7 @@ export const StoredEventData = z.object({
 });
 type StoredEventData = z.infer<typeof StoredEventData>;
 
-/** The rows of a debounce window refer to event data. Both are kept this many milliseconds longer than the delivery. */
+/** Event data is kept this many milliseconds longer than a delivery, like the rows of a debounce window, which refer to it. */
 const KEPT_LONGER_MS = 2 * 86_400_000;
 
 /** Returns the expiry in seconds since 1970: later than that of all deliveries, even if a user changes their delay to the longest one. */
@@ -36,7 +36,7 @@ const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   return Math.ceil((Math.max(Date.parse(createdAt), nowMs) + delayMs + limits.deliveryKeptMs + KEPT_LONGER_MS) / 1_000);
 };
 
-/** Stores the data unless it is already stored. Returns its bytes as JSON text. */
+/** Stores the data unless it is already stored. Returns the number of bytes of its JSON text. */
 export async function keepEventData(
   table: Table,
   event: { readonly companyId: number; readonly id: string; readonly createdAt: string },

@@ -10,13 +10,14 @@ import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId" | "createdAt" | "expiresAt">;
 
 /**
- * Deliveries of one company that expire in the same second share an entry. An entry is small, because the publisher makes at most
- * `limits.directMatchesTogether` deliveries of a company at once. A repeated batch may name a delivery twice, which does no harm.
+ * Returns the writes that add deliveries to the list. Deliveries of one company that expire in the same second share an entry. An entry is
+ * small, because the publisher makes at most `limits.directMatchesTogether` deliveries of a company at once. It is a set, so a batch may
+ * name a delivery twice.
  */
 export const expectedWrites = (deliveries: readonly Matched[]) =>
   [...Map.groupBy(deliveries, ({ companyId, expiresAt }) => `${companyId} ${expiresAt}`).values()].map(expectedWrite);
 
-/** The key of the entry contains the id of the first delivery's event. */
+/** Returns the write of one entry of the list. Its key contains the event id of the first delivery. */
 export function expectedWrite(deliveries: readonly Matched[]): Extract<Write, { update: unknown }> {
   const { companyId, eventId, createdAt, expiresAt } = at(deliveries, 0);
   const ids = new Set(deliveries.map(({ webhookId, id }) => `${webhookId} ${id}`));

@@ -1,4 +1,4 @@
-/** The messages of the delivery queue. They contain only ids. */
+/** The messages of the delivery queue. They contain only ids, because the deliverer reads the current rows from the table. */
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -54,7 +54,7 @@ export const fanOutMessage = ({ companyId, isBulk }: FanOutLane): FanOutMessage 
   isBulk,
 });
 
-/** Queues each delivery for its due time. SQS delays a message by at most 15 minutes, so the deliverer queues early messages again. */
+/** Queues each delivery for its due time. SQS delays a message by at most 15 minutes. The deliverer queues it again if it arrives early. */
 export async function enqueue(
   { queue, clock }: Pick<EventContext, "queue" | "clock">,
   deliveries: readonly StoredDelivery[],

@@ -29,7 +29,7 @@ const RETRY_AFTER_MAX_MS = 24 * HOUR;
 /** Returns the delay of a registration in milliseconds. Tests shorten it with a `scale` above 1. */
 export const delayMs = (delayMinutes: number, scale: number): number => Math.ceil((delayMinutes * MINUTE) / scale);
 
-/** Undefined after the last attempt. Retry-After (seconds or an HTTP date) replaces the gap of the plan, but is 1 s to 24 h. */
+/** Milliseconds to the next attempt. Undefined after the last one. Retry-After replaces the gap of the plan, but is 1 s to 24 h. */
 export function nextGapMs(
   deliveryId: string,
   failedAttempt: number,
@@ -43,7 +43,7 @@ export function nextGapMs(
   return (requested ?? gap * jitter(deliveryId, failedAttempt)) / scale;
 }
 
-/** Returns a factor from 0.8 to 1.2, the same for a repeated attempt. */
+/** Returns a factor from 0.8 to 1.2 that depends only on the delivery and the attempt. */
 function jitter(deliveryId: string, attempt: number): number {
   const unit = createHash("sha256").update(`${deliveryId}:${attempt}`).digest().readUInt32BE() / 0xffffffff;
   return 1 - JITTER + 2 * JITTER * unit;

@@ -14,7 +14,7 @@ export type Left =
   /** The queue must deliver the delivery's message again. */
   | { readonly id: string; readonly error: unknown };
 
-/** Returns the deliveries that `work` could not finish. An error counts only for `deliveries`, so the rest of the batch continues. */
+/** Returns the deliveries that `work` could not finish, or all `deliveries` if it throws. The rest of the batch then still continues. */
 export async function guarded(
   deliveries: readonly Pick<StoredDelivery, "id">[],
   work: () => Promise<readonly Left[]>,
@@ -28,7 +28,7 @@ export async function guarded(
 
 type Update = Extract<Write, { update: unknown }>;
 
-/** Returns the new row, or undefined if the condition fails. */
+/** Executes the update. Returns the new row, or undefined if the condition fails. */
 export async function updateIf({ table }: Pick<EventContext, "table">, update: Update): Promise<Item | undefined> {
   try {
     return await table.write(update);

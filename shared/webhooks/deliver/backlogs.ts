@@ -14,7 +14,7 @@ import { drainMessage, messageFor } from "#shared/webhooks/messages.ts";
 import { updateEach, updateIf, whilePending } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/** Reads the webhook after the write, because a concurrent resume may miss the delivery. If the webhook is active, queues the delivery. */
+/** Then reads the webhook again. If it is no longer paused, queues the delivery, because the drain of the resume may have missed it. */
 export async function addToPausedBacklog(context: EventContext, delivery: StoredDelivery): Promise<void> {
   const { companyId, webhookId, isBulk } = delivery;
   const set = { dueShard: keys.pausedBacklogShard(companyId, webhookId, isBulk), updatedAt: iso(context.clock.now()) };

@@ -79,7 +79,7 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
     if (!isWanted(delivery)) return "unwanted";
     return Date.parse(delivery.dueAt) > context.clock.now() ? "later" : "due";
   });
-  // `over`: attempts that are already recorded. A sender may have been killed between the record and the message for the next attempt.
+  // `over`: the attempt is already recorded. If the message is a repeat, a sender may have been killed before it queued the next attempt.
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
@@ -149,9 +149,9 @@ const deliveryKey = (message: DeliveryMessage): Key => keys.delivery(...webhookO
 const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery): Key[] =>
   registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
 
-/** If a slot will probably be free by then, a delivery that the limiter refuses is tried again after this many milliseconds. */
+/** Milliseconds after which a refused delivery is tried again, if a slot will probably be free by then. */
 const SOON_MS = 1_000;
-/** How often a sender looks again for a free slot. A quick receiver frees one within milliseconds; a queued message takes a second. */
+/** How often a sender looks again for a free slot. A quick receiver frees one within milliseconds, but a queued message takes a second. */
 export const RECHECKS = 3;
 export const RECHECK_MS = 20;
 

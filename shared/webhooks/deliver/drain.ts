@@ -1,6 +1,6 @@
 /**
- * Sends the deliveries that wait for a webhook, in steps of one page: its paused backlog, its throttled backlog, or a replay. A lease
- * allows one step at a time, so a large backlog occupies only one function. A step sends the message for the next step.
+ * Sends the deliveries that wait for a webhook, in steps of one page (`PAGE`): its paused backlog, its throttled backlog, or a replay. A
+ * lease allows one step at a time, so a large backlog occupies only one function. A step sends the message for the next step.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -38,16 +38,18 @@ const PAGE = 50;
 /** Maximum number of deliveries per second that a receiver gets from the paused backlog or a replay, besides new ones. */
 const PER_SECOND = 10;
 
-/** Returns the due time of the `n`-th delivery of a page. If `n` is the number of its deliveries, this is the time of the next step. */
+/** Returns the due time of the `n`-th delivery of a page, from 0. The value after the last delivery is the time of the next step. */
 const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / PER_SECOND;
 
 type Step =
-  /** `position` is stored before the next step runs at `nextMs`. */
+  /** The next step runs at `nextMs`. `position` changes the row with the lease: what the next step must know, such as a replay's cursor. */
   | { readonly nextMs: number; readonly position?: Change }
-  /** Nothing waits any more. If `when` fails, a delivery has joined the backlog meanwhile, and the next step follows at once. */
+  /**
+   * No delivery waits any more: the drain ends. If `when` fails, a delivery has joined the backlog meanwhile, and the next step follows.
+   */
   | { readonly end: Change; readonly when?: Condition };
 
-/** Makes one step, unless another function holds the lease. */
+/** Makes one step of the drain that the message names, unless another function holds the lease. */
 export function drain(context: EventContext, message: DrainMessage): Promise<void> {
   const { companyId, webhookId } = message;
   if (message.drain === "paused") {
@@ -94,7 +96,7 @@ async function drainPaused(context: EventContext, webhook: StoredWebhook, startM
   return { nextMs: pacedMs(startMs, PAGE) };
 }
 
-/** Makes one page of deliveries due. A step that is repeated after a crash skips deliveries that have the id of this replay. */
+/** Makes one page of deliveries due. A step that is repeated after a crash skips those that it has already given the id of this replay. */
 async function drainReplay(context: EventContext, replay: StoredReplay, startMs: number): Promise<Step> {
   const { count, cursor } = await replayPage(context, replay, PAGE, (n) => pacedMs(startMs, n));
   if (cursor === undefined) return { end: { remove: ["dueShard"] } };
@@ -115,7 +117,7 @@ async function drainThrottled(context: EventContext, limiter: StoredLimiter, sta
   }
   const page = await throttledPage(context, limiter, status === "deleted");
   if (page === undefined) return endAfterLag(context, limiter);
-  // The due index lags behind the rows: its entries may belong to deliveries that have left the backlog. The next step reads it again.
+  // The due index lags behind the rows: it may list deliveries that have left the backlog. The next step reads the index again.
   if (page.length === 0) return { nextMs: startMs + FULL_MS };
   if (status === "active") return { nextMs: await sendPage(context, limiter, page) };
   if (status === "deleted") await cancel(context, page);
@@ -144,7 +146,7 @@ const TOGETHER = 10;
 /** A step begins no request later than this many milliseconds after its start. All requests then end before the function's time-out. */
 const BEGIN_WITHIN_MS = 3_000;
 
-/** Sends until the page ends, the limiter refuses, or `BEGIN_WITHIN_MS` has passed. Returns the time of the next step. */
+/** Sends deliveries until none is left, the limiter refuses, or `BEGIN_WITHIN_MS` has passed. Returns the time of the next step. */
 async function sendPage(
   context: EventContext,
   limiter: StoredLimiter,
@@ -173,7 +175,7 @@ async function sendPage(
   return openUntil !== undefined && openUntil > iso(now) ? Date.parse(openUntil) : now + FULL_MS;
 }
 
-/** Ends the drain when the index has been empty for `INDEX_LAG_MS`. Before that, it may lack a delivery that has just joined. */
+/** Ends the drain when the index has been empty for `INDEX_LAG_MS`. Earlier, the index may lack a new delivery of the backlog. */
 function endAfterLag({ clock }: EventContext, { emptySince }: StoredLimiter): Step {
   const now = clock.now();
   if (emptySince === undefined) return { nextMs: now + INDEX_LAG_MS, position: { set: { emptySince: iso(now) } } };

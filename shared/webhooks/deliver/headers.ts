@@ -1,6 +1,6 @@
 /** The headers of a delivery that need no secret. The console uses this file too, so it must not import modules of Node.js. */
 
-/** Percent-encodes all but visible ASCII, and `%` (RFC 3986), so that a tenant's string cannot add a header to the request. */
+/** Percent-encodes `%` and all characters outside visible ASCII, so that a tenant's text cannot add a header to the request. */
 export const headerValue = (text: string): string =>
   text.toWellFormed().replace(/[^\x21-\x24\x26-\x7e]+/g, encodeURIComponent);
 

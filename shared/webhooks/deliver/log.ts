@@ -34,7 +34,7 @@ export async function listDeliveries(
   let read = 0;
   const range = { ...keys.deliveriesBefore(cursor), newestFirst: true, pageItems: PAGE_ITEMS };
   for await (const delivery of readDeliveries(context.table, { companyId, webhookId }, range)) {
-    // Both bounds of the range are inclusive, so it contains the cursor's delivery.
+    // Both bounds of the range are inclusive, so it contains the delivery of the cursor, which the previous page has shown.
     if (cursor !== undefined && delivery.id >= cursor) continue;
     const last = items.at(-1);
     if (last !== undefined && items.length === limit) return { items, nextCursor: last.id };

@@ -187,7 +187,7 @@ function conclude({ clock, timeScale }: EventContext, made: Made): Conclusion {
 
 /**
  * Moves deliveries whose requests could not be sent into the throttled backlog. They lose no attempt, and the circuit breaker counts no
- * failure. Pass `slot` only if no request of the slot could be sent: then frees the slot, and stops requests to the webhook for a while.
+ * failure. Pass `slot` only if no request of the slot could be sent. The slot is then freed, and requests to the webhook stop for a while.
  */
 async function backOff(
   context: EventContext,
@@ -208,7 +208,7 @@ const isGivenUp = ({ clock, timeScale }: EventContext, { dueAt }: StoredDelivery
 
 const isSuccess = ({ status }: Exchange): boolean => status !== null && status >= 200 && status < 300;
 
-/** Returns the result for a log line. A query over the logs counts the lines of each result, so there are only a few. */
+/** Returns the result for a log line. There are only a few different results, because a query over the logs counts the lines of each. */
 function resultOf({ status, isUnsent }: Exchange): string {
   if (isUnsent === true) return "unsent";
   if (status === null) return "no answer";

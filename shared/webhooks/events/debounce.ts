@@ -1,8 +1,8 @@
 /**
  * Debounces the events of a registration with a delay, and makes the bodies of deliveries. The first event of a record opens a window.
  * Later events join the delivery of the window, until the first attempt of this delivery closes the window. The creation time of an event
- * decides which window it joins, so that an event published late joins the same window. Each event has its own row, because a row can be at
- * most 400 KB large.
+ * decides which window it joins, however late the event is published. Each event has its own row, because a row can be at most 400 KB
+ * large.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -83,8 +83,8 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 }
 
 /**
- * Returns true if the event was published before a user set or removed the delay of the registration. Its row then has another key, so a
- * repetition of the event would not notice it. Only an event that may be older than the last change of the delay is looked up.
+ * Returns true if the event was published before a user set or removed the delay of the registration. The row of that publication has
+ * another key, so a repeated publication would not find it. Only an event that may be older than the last change of the delay is looked up.
  */
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;
@@ -282,7 +282,7 @@ function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
 const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =>
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
-/** Another sender, or an event that opened the next window, has closed the window and stored its bounds in the row of the delivery. */
+/** Reads the bounds of a window that another sender, or an event that opened the next window, has closed. */
 async function closedByOther(table: Reads, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));
   if (closed === undefined) throw new Error("a delivery has neither a body nor a debounce window");

@@ -14,10 +14,10 @@ import { expectedWrites } from "#shared/webhooks/expected-deliveries.ts";
 import { enqueue } from "#shared/webhooks/messages.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
-/** Maximum number of concurrent calls. More calls would only wait for a free connection. */
+/** Maximum number of concurrent calls to DynamoDB. More calls would only wait for a free connection. */
 const PARALLEL = 12;
 
-/** `entry` is the key in the list of expected deliveries. Pass one if several calls emit matches of one event, each with another key. */
+/** `entry` is the key in the list of expected deliveries, by default the event's id. Several calls for one event need different keys. */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
   const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>
     wasPublishedWithOtherDelay(context.table, match),
@@ -32,7 +32,7 @@ export async function emit(context: EventContext, matches: readonly Match[], ent
   await enqueue(context, deliveries);
 }
 
-/** Returns the deliveries that need a first message. An existing one may need it too, because its creator may have been killed. */
+/** Returns the deliveries that need a first message. An existing delivery may need it too, because its creator may have been killed. */
 async function createDeliveries(
   { table, timeScale, clock }: EventContext,
   matches: readonly Match[],

@@ -22,7 +22,7 @@ import { type FanOutMessage, fanOutMessage } from "#shared/webhooks/messages.ts"
 /** The matches at the time of publication: webhook id, registration id, delay in minutes, and time of the delay's last change. */
 const Matches = z.array(z.tuple([Id, Id, z.int(), z.nullable(Timestamp)]));
 
-/** `data` is JSON text, or null if it has a separate row. */
+/** The events of a fan-out. `data` is JSON text, or null if it has a separate row. */
 const FannedOut = z.array(
   z.object({
     id: z.string(),
@@ -36,7 +36,7 @@ const FannedOut = z.array(
   }),
 );
 
-/** The row is deleted when all deliveries are created, so it needs no expiry. */
+/** The row of a fan-out. It is deleted when all deliveries are created, so it needs no expiry. */
 export const StoredFanOut = z.object({
   type: z.literal("fanOut"),
   companyId: Id,
@@ -56,7 +56,7 @@ export type StoredFanOut = z.infer<typeof StoredFanOut>;
 export const StoredProgress = z.object({
   type: z.literal("fanOutProgress"),
   companyId: Id,
-  /** The attribute of the lease (lease.ts). */
+  /** The end of the lease (see lease.ts). */
   until: z.optional(Timestamp),
   /** The sort key of the fan-out whose deliveries are being created. */
   fanOut: z.optional(z.string()),
@@ -77,8 +77,8 @@ const MATCH_BYTES = 60;
 const EVENT_BYTES = 300;
 
 /**
- * Stores the matches of events, many events in a row. The id of a row is made from the ids of its events. If the row already exists, it
- * keeps its matches. A repeated event may be in two rows, but it makes no second delivery, because the ids of its deliveries are the same.
+ * Stores the matches of events. A row has the matches of many events, and its id is made from their ids. If the row already exists, it
+ * keeps its matches. A repeated event may be in two rows, but makes no second delivery, because the ids of its deliveries are the same.
  */
 export async function startFanOuts(
   { table, clock }: EventContext,
@@ -153,12 +153,12 @@ export const BYTES_PER_MESSAGE = 16_000_000;
 const START_WITHIN_MS = 1_000;
 /** The pause between two messages of a lane, so that deliveries are not created faster than they are sent. */
 const PAUSE_SECONDS = 1;
-/** Tolerated difference between the clocks of functions. */
+/** The lease ends this many milliseconds before the next message arrives, because the clocks of functions differ. */
 const EARLY_MS = 100;
-/** Longer than the time-out of a function, so the owner of an expired lease has ended its work. */
+/** Milliseconds of a lease. It is longer than the time-out of a function, so the owner of an expired lease has ended its work. */
 const LEASE_MS = 20_000;
 
-/** Queues another message if deliveries are left. Does nothing while another function holds the lease, or during the pause. */
+/** Creates deliveries, and queues another message if some are left. Does nothing while another function has the lease, or in the pause. */
 export function expand(context: EventContext, { companyId, isBulk }: FanOutMessage): Promise<void> {
   const { table, clock, queue } = context;
   const lane: FanOutLane = { companyId, isBulk };
@@ -167,7 +167,7 @@ export function expand(context: EventContext, { companyId, isBulk }: FanOutMessa
     const isLeft = await makeDeliveries(context, lane, held);
     if (isLeft) await held.release(clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
     else await held.end();
-    // The message of a fan-out that was added under this lease has done nothing, so look for a fan-out after the release.
+    // The message of a fan-out that was added under this lease has done nothing. So, after the release, look for a fan-out.
     if (!isLeft && (await oldestFanOut(table, lane)) === undefined) return;
     await queue.send([{ message: fanOutMessage(lane), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
   });

@@ -86,7 +86,6 @@ export async function triggerAction(
   };
 }
 
-/** After a double click, writes nothing and returns the id of the earlier delivery. */
 const earlierTrigger = async (item: unknown): Promise<Plan<Queued>> =>
   unchanged({ deliveryId: StoredTrigger.parse(item).deliveryId });
 

@@ -1,4 +1,4 @@
-/** Finds the subscriptions (automatic registrations) that match an event. A warm function caches those of a company. */
+/** Finds the subscriptions (automatic registrations) that match an event. A warm function caches a company's subscriptions. */
 import { cachePerTable } from "#shared/cache.ts";
 import type { EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -31,7 +31,7 @@ export interface Match {
   readonly subscriber: Subscriber;
 }
 
-/** Returns the subscriptions of the webhooks in turn: each webhook has few slots, so senders serve several webhooks at the same time. */
+/** Returns subscriptions, alternating between webhooks. Senders then serve several webhooks at once, because each has few slots. */
 export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscriptions): Subscription[] {
   const byWebhook = (subscriptions.get(event.event) ?? []).map((own) =>
     own.filter((subscription) => matchesFilter(filterOf(subscription), event.data)),
@@ -71,8 +71,8 @@ const caches = cachePerTable<Cached>({
 });
 
 /**
- * Uses the cache if the version number is unchanged and the entry is younger than `limits.subscriptionsCacheMs`. Call it after the event
- * has arrived: the result then contains every registration that is older than the event.
+ * Returns a company's subscriptions, from the cache if the version of its registrations is unchanged and the entry is younger than
+ * `limits.subscriptionsCacheMs`. Call it after the event has arrived: the result then has every registration older than the event.
  */
 export async function currentSubscriptions(
   { table, clock }: Pick<EventContext, "table" | "clock">,

@@ -1,4 +1,4 @@
-/** Publishes records of the table's stream. All ids are derived from the record, so a repeated record changes nothing. */
+/** Publishes the events of stream records. All ids are derived from the record, so a repeated record makes no second delivery. */
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
 import { allEnded, mapConcurrently } from "#shared/all-ended.ts";
@@ -83,7 +83,7 @@ const changeOf = ({ dynamodb }: DynamoDBRecord): RowChange => ({
   after: dynamodb?.NewImage && itemOfImage(dynamodb.NewImage),
 });
 
-/** Reads data of a company once for each batch, after the batch has arrived. The data therefore includes every older registration. */
+/** Reads a company's data once for a batch, after the batch has arrived, so that it has all registrations older than the events. */
 interface BatchReads {
   readonly dictionary: (companyId: number) => Promise<Dictionary>;
   readonly subscriptions: (companyId: number) => Promise<Subscriptions>;
@@ -115,7 +115,7 @@ interface Matched {
 /** Maximum number of events that are written concurrently. It limits the memory, because an event may be 250 KB large. */
 const PARALLEL = 8;
 
-/** Publishes the events of changed rows. The number of writes for an event is limited, even if it has thousands of matches. */
+/** Publishes the events of changed rows. An event with many matches is fanned out, so the publisher makes few writes for it. */
 export async function publishChanges(
   context: EventContext,
   reads: BatchReads,
@@ -156,10 +156,10 @@ function divide(matched: readonly Matched[]): Record<"direct" | "fannedOut", Mat
   return { direct, fannedOut };
 }
 
-/** Maximum bytes of data in a delivery's row, which each change writes again. Larger data has one row for all deliveries of the event. */
+/** Maximum bytes of data in a delivery's row. Larger data has one row for all deliveries, because each change writes a whole row again. */
 const INLINE_BYTES = 4_096;
 
-/** Stores the data of an event in a row of its own if the data is large or the event has many matches. Otherwise the result contains it. */
+/** Stores the data of an event in its own row if it is large or the event has many matches. Otherwise, the result contains the data. */
 async function withStoredData(
   { table, clock }: EventContext,
   { event, subscribers }: Matched,

@@ -47,8 +47,8 @@ export const publishedTypes = ["prospect", "note", "appointment", "territory", "
 export type PublishedType = (typeof publishedTypes)[number];
 
 /**
- * The patterns of the stream's filter, which are alternatives. The rows that an import creates make no events, so they start no function:
- * the functions that read the stream could otherwise use all executions of a small account during an import.
+ * The patterns of the stream's filter: a record must match one of them. The rows that an import creates make no events and match none. The
+ * functions that read the stream could otherwise use all executions of a small account during an import.
  */
 export const publishedPatterns = (): object[] => [
   { dynamodb: { NewImage: { type: { S: publishedTypes.filter((type) => type !== "prospect" && type !== "note") } } } },
@@ -74,8 +74,8 @@ async function prospectEvents(table: Table, change: RowChange, dictionary: LoadD
   const before = change.before === undefined ? undefined : storedProspect(change.before);
   const after = storedProspect(change.after);
   const job = bulkJobOf(after);
-  // The job makes no events for single records. A later write that does not raise the version keeps the job in the row, but it changes no
-  // field that an event shows.
+  // The job that last changed the row makes no events for single prospects. A later write that does not raise the version keeps the job in
+  // the row, but it changes no field that an event shows.
   if (job !== undefined && job.events !== "each") return [];
   const upcoming = await nextAppointment(table, after, Date.parse(after.updatedAt));
   return prospectEventsBetween(before, after, upcoming, await dictionary());

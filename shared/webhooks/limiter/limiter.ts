@@ -28,7 +28,7 @@ import { log } from "#shared/log.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 
-/** The lease must outlast a request: `limits.exchangeMs`, and 8 s for the time before and the writes after it. */
+/** Duration of a slot's lease. It is longer than a request: `limits.exchangeMs`, and 8 s for the work before and the writes after it. */
 export const LEASE_MS = limits.exchangeMs + 8_000;
 
 export const StoredLimiter = z.object({
@@ -49,7 +49,7 @@ export const StoredLimiter = z.object({
   /** Present while throttled deliveries are waiting ("the mark"). It puts the row into the due index. */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
-  /** During a step of the drain (drain.ts), the end of its lease. Between two steps, the time of the next one. */
+  /** During a step of the drain (drain.ts), the end of the step's lease. Between two steps, the time of the next step. */
   lookUntil: z.optional(Timestamp),
   emptySince: z.optional(Timestamp),
 });
@@ -71,7 +71,7 @@ export interface Limiter extends StoredLimiter {
 
 type Named = Pick<StoredLimiter, "companyId" | "webhookId">;
 
-/** Returns a new limiter if there is no row yet. */
+/** Returns the limiter that the row stores, or a new limiter if there is no row yet. */
 export function limiterOf({ companyId, webhookId }: Named, row: Item = {}): Limiter {
   const own = Object.entries(row).flatMap(([id, slot]) =>
     id.startsWith("dlv_") && typeof slot === "string" ? [{ id, slot }] : [],
@@ -187,7 +187,7 @@ export interface Observation {
   readonly latencyMs: number;
 }
 
-/** Frees the slot, and evaluates the exchanges in the order in which they ended. There must be at least one. */
+/** Frees the slot, and evaluates the exchanges in the order in which they ended. There must be at least one exchange. */
 export async function releaseSlot(
   context: EventContext,
   claim: SlotClaim,
@@ -218,7 +218,7 @@ export async function releaseSlot(
   }
 }
 
-/** Stops requests to the webhook until the returned time, twice as long with each repetition, and then allows one at a time. */
+/** Frees the slot, and stops requests to the webhook until the returned time. Each repetition doubles the wait. */
 export async function releaseUnsent(context: EventContext, claim: SlotClaim, slot: string): Promise<string> {
   const now = context.clock.now();
   const { companyId, webhookId } = claim;

@@ -104,7 +104,7 @@ export async function reportLag(
 
 const secondsSince = (oldestMs: number, now: number): number => Math.max(0, Math.floor((now - oldestMs) / 1_000));
 
-/** Yields the partitions of each throttled webhook, then those of each paused one. */
+/** Yields the partitions of the backlog of each throttled webhook, and then of each paused webhook. */
 async function* backlogsOf(
   { table }: EventContext,
   throttled: Overdue["throttled"],

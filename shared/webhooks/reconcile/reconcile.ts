@@ -1,6 +1,6 @@
 /**
- * Reconciles the deliveries of a company: each delivery that should exist does exist and is delivered, waiting, exhausted or cancelled.
- * Attempts, debounce windows, limiters and the due index must agree with it.
+ * Checks the deliveries of a company: each expected delivery must exist, and be delivered, waiting, exhausted or cancelled. Its attempts,
+ * debounce window, limiter and entry in the due index must agree with its row.
  */
 import { DAY_MS } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
@@ -22,7 +22,7 @@ import { isExpired, readDue, readWebhookState, type WebhookState } from "#shared
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 const noCounts = {
-  /** Number of deliveries that are expected or exist. If a delivery has only one of these two properties, this is also a fault. */
+  /** Number of deliveries that are expected or exist. A delivery that is expected but does not exist, or vice versa, is also a fault. */
   matched: 0,
   delivered: 0,
   waiting: 0,
@@ -58,7 +58,7 @@ export async function reconcile(
 
 async function reconcileOnce({ table, clock }: ReadContext, companyId: number): Promise<Reconciliation> {
   const now = clock.now();
-  // Read before the deliveries: a delivery that is created between the two reads would otherwise look lost.
+  // Read the list before the deliveries. Otherwise, a delivery that is created between the two reads would look lost.
   const expected = await readExpected(table, companyId, now);
   const { expanding, faults: fanOutFaults } = await readFanOuts(table, companyId, now);
   const webhooks = new Map((await readWebhooks(table, companyId)).map((rows) => [rows.webhook.id, rows]));

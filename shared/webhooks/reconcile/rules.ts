@@ -142,7 +142,7 @@ function waitingFaults(
   }
 }
 
-/** The fields of an event's row that the check reads. The check does not need the event's data. */
+/** The fields that `windowFaults` needs from the row of an event in a debounce window. It does not need the event's data. */
 const WindowEvent = z.object({ type: z.literal("windowEvent"), deliveryId: z.string() });
 const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.keys(StoredWindow.shape)])];
 

@@ -69,7 +69,6 @@ export async function sweep(context: EventContext, { assume }: SweepInput): Prom
   return run.queued;
 }
 
-/** One run of the sweeper, with its results. */
 class Sweep {
   queued = 0;
   firstError: unknown;

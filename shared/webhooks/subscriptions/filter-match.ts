@@ -1,7 +1,7 @@
 /** Compares an event's `data` with a registration's filter. The console uses this file too, so it imports no modules of Node.js. */
 import { isObject } from "#shared/json.ts";
 
-/** A key that the data does not have never matches. */
+/** Returns true if the data meets the filter. A key that the data does not have never matches. */
 export function matchesFilter(filter: Record<string, unknown> | null, data: unknown): boolean {
   return filter === null || meets(filter, data);
 }

@@ -48,7 +48,7 @@ const input = {
   filter: z.nullable(EventFilter),
   delayMinutes: z.int().check(z.minimum(0), z.maximum(limits.delayMinutesMax)),
   triggerMode: TriggerMode,
-  // Not `orNull`, because the OpenAPI document would lack the default of a transformed value.
+  // Not `orNull`, which transforms the value: the OpenAPI document would then lack the default.
   manualTriggerButtonText: z
     .nullable(text(limits.buttonText))
     .check(z.overwrite((value) => (value !== null && isBlank(value) ? null : value))),

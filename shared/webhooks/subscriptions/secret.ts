@@ -1,4 +1,4 @@
-/** The secrets in a webhook's row. Each is encrypted, and can be decrypted only together with the key of this row. */
+/** The secrets in a webhook's row. Each is encrypted for this row, so a copy in another row cannot be decrypted. */
 import { randomBytes, randomUUID } from "node:crypto";
 import * as keys from "#shared/db/keys.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";

@@ -10,7 +10,7 @@ type Fields = Readonly<Record<string, z.core.SomeType>>;
 
 const events: ReadonlyMap<string, (typeof catalogue)[EventName]> = new Map(Object.entries(catalogue));
 
-/** Returns an empty list if all is well. The filter of an unknown event is not checked. */
+/** Returns an empty list if the registration can send something. The filter of an unknown event is not checked. */
 export function warningsOf(registration: Pick<Registration, "event" | "filter" | "triggerMode">): string[] {
   const { event, filter, triggerMode } = registration;
   const data = events.get(event);
@@ -20,7 +20,7 @@ export function warningsOf(registration: Pick<Registration, "event" | "filter" |
     const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
     return [`No event has the name ${event}, so ${effect}.${hint}`];
   }
-  // A manual delivery has the prospect, whatever its event is.
+  // The data of a manual delivery contains the prospect, whatever its event is.
   const fields: Fields = { prospect: Prospect, ...data.shape };
   const unknown = pathsIn(filter ?? {}).filter((path) => !hasPath(fields, path.split(".")));
   return unknown.length === 0

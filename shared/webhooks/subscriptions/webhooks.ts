@@ -26,7 +26,7 @@ export interface WebhookRows {
 export const readWebhooks = async (table: Reads, companyId: number): Promise<WebhookRows[]> =>
   (await readWebhooksAtVersion(table, companyId)).webhooks;
 
-/** The Query returns the row with the version first, so the registrations are at least as new as this version. */
+/** The Query returns the row with the version of the registrations first, so the registrations are at least as new as the version. */
 export async function readWebhooksAtVersion(
   table: Reads,
   companyId: number,
