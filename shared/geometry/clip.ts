@@ -4,11 +4,11 @@ import { at } from "#shared/at.ts";
 export type PlanePoint = readonly [x: number, y: number];
 export type PlaneRing = readonly PlanePoint[];
 
-/** Leaves out points that are at most `tolerance` from the new ring, which is open. */
+/** Returns the ring open, and without points that are at most `tolerance` from the result. */
 export const simplified = (ring: PlaneRing, tolerance: number): PlanePoint[] =>
   withoutFlatParts(thinned(isClosed(ring) ? ring.slice(0, -1) : ring, tolerance / 2), tolerance / 2);
 
-/** Removes points that are close to the last kept point. Faster than `withoutFlatParts`. */
+/** Removes points that are close to the last kept point, so that the slower `withoutFlatParts` gets fewer points. */
 function thinned(points: PlaneRing, tolerance: number): PlaneRing {
   let last: PlanePoint | undefined;
   return points.filter((point) => {
@@ -18,7 +18,7 @@ function thinned(points: PlaneRing, tolerance: number): PlaneRing {
   });
 }
 
-/** Most rings need at most 15 comparisons with a line for each point, but some zigzags thousands. */
+/** Maximum average number of comparisons of a point with a line. Most rings need at most 15, but some zigzags need thousands. */
 const COMPARISONS_PER_POINT = 20;
 
 /** Removes points by the Douglas-Peucker algorithm. Keeps the points that are left after the maximum number of comparisons. */
@@ -71,7 +71,6 @@ function farthestFrom(
   return farthest;
 }
 
-/** The square of the distance of two points. */
 export const squared = ([x1, y1]: PlanePoint, [x2, y2]: PlanePoint): number => (x1 - x2) ** 2 + (y1 - y2) ** 2;
 
 function squaredToLine(point: PlanePoint, start: PlanePoint, end: PlanePoint): number {

@@ -23,7 +23,7 @@ export function metersBetween(from: LatLng, lat: number, lng: number): number {
 /** A margin for distances (as a share) and angles, so that rounding never excludes a point of the circle. */
 const SPARE = 1e-9;
 
-/** Returns minLng, minLat, maxLng, maxLat. If minLng is greater than maxLng, the box crosses the 180th meridian. */
+/** Returns the box around a circle: minLng, minLat, maxLng, maxLat. If minLng is greater than maxLng, it crosses the 180th meridian. */
 export function boxAround({ lat, lng }: LatLng, meters: number): [number, number, number, number] {
   const angle = (meters / EARTH_METERS) * (1 + SPARE) + SPARE;
   const [south, north] = [Math.max(-90, lat - angle / RADIANS), Math.min(90, lat + angle / RADIANS)];

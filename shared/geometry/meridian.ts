@@ -27,7 +27,7 @@ export function cutAtMeridian(ring: Ring): Point[][] {
   return parts;
 }
 
-/** A corner on the meridian gets the longitude 180 or -180, by the side of its part. Other corners keep their longitude exactly. */
+/** Gives a corner on the meridian the longitude 180 or -180, by the side of its part. Other corners keep their longitude exactly. */
 function pointOf({ x, lat, lng }: Corner, turns: number): Point {
   const moved = x - 360 * turns;
   return [Math.abs(moved) === 180 ? moved : (lng ?? moved), lat];
@@ -40,7 +40,7 @@ function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; ea
   if (ring.every(({ x }) => x <= edge)) return { west: [[...ring]], east: [] };
   const west: Chain[] = [];
   const east: Chain[] = [];
-  // The ring is turned to begin with a corner that is not west of the meridian, but follows one that is.
+  // The list of corners is rotated, so that its first corner is not west of the meridian and its last corner is.
   const start = ring.findIndex(({ x }, at) => x >= edge && (ring.at(at - 1)?.x ?? edge) < edge);
   if (start < 0) return { west: [], east: [[...ring]] };
   const turned = [...ring.slice(start), ...ring.slice(0, start)];
@@ -51,7 +51,7 @@ function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; ea
     const isEast = corner.x >= edge;
     if (isEast !== before.x >= edge) {
       const share = (edge - before.x) / (corner.x - before.x);
-      // A corner on the meridian keeps its latitude exactly.
+      // A corner on the meridian keeps its latitude exactly, which the formula could round.
       const lat = corner.x === edge ? corner.lat : before.lat + share * (corner.lat - before.lat);
       const crossing = { x: edge, lat };
       chain.push(crossing);
@@ -95,7 +95,7 @@ function closed(chains: readonly Chain[]): Corner[][] {
   return rings;
 }
 
-/** Joins open, counter-clockwise rings at equal edges on both sides of the meridian. Undefined if that is not one ring across it. */
+/** Joins open, counter-clockwise rings at equal edges on both sides of the meridian. Undefined if the result is not one ring across it. */
 export function joinedAtMeridian(rings: readonly Ring[]): Point[] | undefined {
   const corners = rings.flatMap((ring) => ring.map(([lng, lat]): Point => [lng, lat]));
   let end = 0;

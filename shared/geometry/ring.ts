@@ -1,6 +1,6 @@
 /**
- * The area inside a ring of `[lng, lat]` points, by the even-odd rule, with its boundary. An edge is a straight line in degrees. It crosses
- * the 180th meridian if its longitudes differ by more than 180 and less than 360 degrees, unless the ring goes around a pole.
+ * The area inside a ring of `[lng, lat]` points, by the even-odd rule, including its boundary. An edge is a straight line in degrees. It
+ * crosses the 180th meridian if its longitudes differ by more than 180 and less than 360 degrees, unless the ring goes around a pole.
  */
 import { orient2d } from "robust-predicates";
 import { at, doubleAt, uint32At } from "#shared/at.ts";
@@ -32,7 +32,7 @@ function turnsOf(ring: Ring): number[] | undefined {
 /** Returns the point after the one at `index`. The first point follows the last one. */
 export const following = <Point>(ring: readonly Point[], index: number): Point => at(ring, (index + 1) % ring.length);
 
-/** 1 for an edge that crosses the meridian eastwards, -1 for one that crosses it westwards. */
+/** Returns 1 for an edge that crosses the meridian eastwards, -1 for one that crosses it westwards, and 0 for all others. */
 function stepOf(from: number, to: number): -1 | 0 | 1 {
   const width = Math.abs(to - from);
   if (width <= TURN / 2 || width >= TURN) return 0;
@@ -68,7 +68,7 @@ const [Y1, X2, Y2] = [8, 16, 24];
 
 /** If a box has at most this many points, each of them is tested by itself. */
 const FEW_POINTS = 3;
-/** A margin in degrees for rounding errors. */
+/** Margin in degrees. Without it, rounding errors could make `#select` omit an edge that is in the box. */
 const ROUNDING = 1e-11;
 
 /**
@@ -80,7 +80,7 @@ export class RingArea {
   readonly box: PlainBox;
   /** Four numbers for each edge: its ends (x1, y1) and (x2, y2). A DataView checks each access and is as fast as a typed array. */
   readonly #edges: DataView;
-  /** Points outside this box are not compared with edges. */
+  /** Points outside this box are outside the ring, so they are not compared with edges. */
   readonly #plane: PlainBox;
   /** Numbers of edges: first all of them, then those of each part that `pointsInside` examines. */
   #list: Uint32Array;
@@ -161,7 +161,7 @@ export class RingArea {
     }
     const isByLng = this.#isSteep(inner, box);
     const [along, from, to] = isByLng ? [lngs, west, east] : [lats, south, north];
-    // Between two neighbouring floating-point numbers, the mean may be rounded up to the greater one. No point would then be beyond it.
+    // The mean of two neighbouring floating-point numbers may be rounded up to the greater one. All points would then be in the same half.
     const middle = (from + to) / 2 < to ? (from + to) / 2 : from;
     let low = 0;
     for (let i = 0; i < points.length; i++) {
@@ -215,7 +215,7 @@ export class RingArea {
     return { from: end, end: next };
   }
 
-  /** True if most edges are steep after the box is scaled to a square. A division by longitude then separates more edges. */
+  /** True if most edges are steep after the box is scaled to a square. A cut at a longitude then leaves more edges in only one half. */
   #isSteep({ from, end }: Part, [west, south, east, north]: PlainBox): boolean {
     const [edges, list, width, height] = [this.#edges, this.#list, east - west, north - south];
     let steep = 0;
@@ -228,7 +228,7 @@ export class RingArea {
     return steep === 0 ? width > height : steep > 0;
   }
 
-  /** At each edge that crosses the line from the known point of the part to the given point, inside changes to outside, or back. */
+  /** Follows the line from the part's known point to the given point. At each edge that crosses it, inside changes to outside, or back. */
   #test(
     { from, end, lng: knownLng, lat: knownLat, isInside }: Part,
     lng: number,
@@ -258,7 +258,7 @@ export class RingArea {
   }
 }
 
-/** Places in a box, as shares of its width and height. At least one of three such points is nearly always off the edges. */
+/** Candidates for the known point of a part, as shares of a box's width and height. At least one of them is nearly always off the edges. */
 const PLACES = [
   [0.5, 0.5],
   [0.37, 0.61],
@@ -302,7 +302,7 @@ function boxOf(ring: Ring): PlainBox {
   return [west, south, east, north];
 }
 
-/** Converts longitudes above 180. A box that touches the meridian then contains both of its longitudes, 180 and -180. */
+/** Converts longitudes above 180. If the box touches the meridian, it then contains both longitudes of the meridian, 180 and -180. */
 function boxOnEarth([west, south, east, north]: PlainBox): PlainBox {
   if (east - west >= TURN) return [-180, south, 180, north];
   return [west === -180 ? 180 : west, south, east >= 180 ? east - TURN : east, north];

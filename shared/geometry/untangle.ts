@@ -34,7 +34,7 @@ type Edge = readonly [from: PlanePoint, to: PlanePoint];
 
 const edgesOf = (ring: PlaneRing): Edge[] => ring.map((from, i) => [from, following(ring, i)]);
 
-/** The direction depends on the index alone, so a point moves equally in all map tiles. */
+/** Moves a point a little. The direction depends only on its index in the ring, so the point moves equally in all map tiles. */
 const moved = ([x, y]: PlanePoint, index: number): PlanePoint => [
   x + MOVED * fractionOf(index * Math.SQRT2),
   y + MOVED * fractionOf(index * Math.E),
@@ -186,13 +186,13 @@ function boxOf(ring: PlaneRing): [west: number, north: number, east: number, sou
   return [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
 }
 
-/** False for a ring that exists only because points were moved. */
+/** False for a ring that is so narrow that it exists only because points were moved. */
 function isWide(ring: PlaneRing): boolean {
   const length = edgesOf(ring).reduce((sum, edge) => sum + lengthOf(edge), 0);
   return Math.abs(doubleArea(ring)) > 4 * MOVED * length;
 }
 
-/** The middle of the longest edge shows whether the ring is inside another one. The ends do not, because rings may touch there. */
+/** The middle of the longest edge shows whether the ring is inside another one. The ends of edges do not, because rings may touch there. */
 function middleOf(ring: PlaneRing): PlanePoint {
   const [from, to] = edgesOf(ring).reduce((longest, edge) => (lengthOf(edge) > lengthOf(longest) ? edge : longest));
   return [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];

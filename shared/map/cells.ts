@@ -46,7 +46,7 @@ export class View {
     return new View(2 ** z * side, x * side, y * side, side, side);
   }
 
-  /** -1 if the point is outside the view. */
+  /** Returns the number of the cell that contains the point, or -1 if the point is outside the view. */
   cellOf(lat: number, lng: number): number {
     const column = (cellAt(mercatorX(lng), this.cells) - this.#west + this.cells) % this.cells;
     if (column >= this.columns) return -1;
@@ -140,7 +140,7 @@ interface Points {
   readonly lats: Float64Array;
   readonly lngs: Float64Array;
   readonly ids: Float64Array;
-  /** Indexes into `statuses`, whose values are positions in `FilledCells.statusIds`. */
+  /** For each row, an index into `statuses`. The values of `statuses` are positions in `FilledCells.statusIds`. */
   readonly codes: Uint16Array;
   readonly statuses: readonly number[];
 }

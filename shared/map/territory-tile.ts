@@ -113,7 +113,7 @@ function simplifiedRing({ polygon }: Pick<Shape, "polygon">, tile: Tile): PlaneP
 
 /**
  * Returns outer rings, clockwise on the screen, each followed by its holes, counter-clockwise. Only a polygon that crosses itself or the
- * 180th meridian has several. Undefined if a ring with many points has no area to draw.
+ * 180th meridian has several outer rings. Undefined if a ring with many points has no area to draw.
  */
 function ringsIn(tile: Tile, shape: Pick<Shape, "box">, ring: PlaneRing): Position[][] | undefined {
   const rings: Position[][] = [];
@@ -152,7 +152,7 @@ export interface Shape extends Pick<StoredTerritory, "id" | "version" | "name" |
 /** Approximate bytes of a shape without its polygon. */
 const SHAPE_BYTES = 500;
 
-/** The territories of recent companies. A typical company has less than 100 KB of packed polygons, and the largest one about 60 MB. */
+/** Caches the territories of companies. A typical company has less than 100 KB of packed polygons, and the largest one about 60 MB. */
 const allShapes = cachePerTable<readonly Shape[]>({
   maxBytes: 96_000_000,
   bytesOf: (shapes) => shapes.reduce((sum, { polygon }) => sum + polygon.length + SHAPE_BYTES, SHAPE_BYTES),

@@ -4,7 +4,7 @@ import type { Box } from "#shared/company-index/criteria.ts";
 import { explain } from "#shared/documentation.ts";
 import { cellAt, latAt, lngAt, MAX_ZOOM, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 
-/** Width and height of a tile, in the unit of positions, which are whole numbers. */
+/** Width and height of a tile in its own units. A position in a tile is a whole number of units on each axis. */
 export const EXTENT = 4_096;
 
 export const VECTOR_TILE_TYPE = "application/vnd.mapbox-vector-tile";
@@ -58,7 +58,7 @@ const number = (description: string, example: number, maximum: number) => ({
 /** Margin in degrees. Rounding moves a point over the edge of a tile by less than this. */
 const ROUNDING = 1e-9;
 
-/** Returns a box with all points of the tile, and few others, which `contains` excludes. The top and bottom row reach to the pole. */
+/** Returns a box with all points of the tile, and few others, which `contains` excludes. The top and bottom rows reach to the poles. */
 export function boxAround({ z: zoom, x, y }: Tile): Box {
   const tiles = 2 ** zoom;
   return [

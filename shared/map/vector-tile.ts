@@ -24,8 +24,8 @@ export type AttributeValue = string | number;
 type Attributes = Readonly<Record<string, AttributeValue>>;
 
 /**
- * A layer has each attribute name and value once, and features refer to them by index. A value is directly before the first feature that
- * has it: the id of a pin, which is also the id of the feature, then occurs twice within a few bytes, and gzip stores it once.
+ * A layer has each attribute name and value once, and features refer to them by index. A value is written directly before the first feature
+ * that has it. The id of a pin is a value and the id of its feature: it then occurs twice within a few bytes, and gzip stores it once.
  */
 export class Layer {
   readonly #bytes = new PbfWriter();
