@@ -86,7 +86,7 @@ const coversSet = (map: readonly (number | null)[] | null, values: readonly (num
 
 /** A searched word. A prospect matches it if its text or a note contains `text`, or if its `phoneDigits` contain one of `digits`. */
 export interface SearchWord {
-  /** In the form of `searchable`. It is not empty and contains no space. */
+  /** In the form that the function `searchable` returns. It is not empty and contains no space. */
   readonly text: string;
   readonly digits: readonly string[];
 }
@@ -135,14 +135,14 @@ export interface Criteria {
   readonly statusIds?: ReadonlySet<number | null> | undefined;
   readonly assigneeIds?: ReadonlySet<number | null> | undefined;
   readonly tagIds?: ReadonlySet<number> | undefined;
-  /** In the form of `folded`. */
+  /** City names in the form that the function `folded` returns. */
   readonly cities?: ReadonlySet<string> | undefined;
   /** Contains each source id that passes, in upper and lower case as it is stored. */
   readonly sourceIds?: Pick<ReadonlySet<string>, "has"> | undefined;
   readonly areas?: readonly Area[] | undefined;
   /** If set, rows are sorted by their distance from this point. Set `onMap` too, because rows without coordinates have no distance. */
   readonly near?: LatLng | undefined;
-  /** If true, the coordinates of all matches are loaded into memory. Rows without coordinates still pass. */
+  /** If true, the coordinates of all matches are loaded, even if no filter needs them. Rows without coordinates still pass. */
   readonly located?: boolean | undefined;
   /** If true, only rows with both coordinates pass. */
   readonly onMap?: boolean | undefined;

@@ -51,7 +51,7 @@ export interface FactFields {
   readonly past?: number | undefined;
 }
 
-/** `appointmentId` is the id of the appointment that the same transaction has created. */
+/** Returns the facts of a prospect's entry. `appointmentId` is the id of the appointment that the same transaction has created. */
 export function factsOfProspect(
   { id: prospectId, version, createdAt, statusId: present }: IndexRow,
   { by, at = createdAt, past }: FactFields,

@@ -11,7 +11,7 @@ import type { Consistency, Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Increase this number with each incompatible change of the stored data. Other releases then refuse to read the data. */
+/** Increase this number with each incompatible change of the stored data. Releases with another number refuse to read the data. */
 export const INDEX_FORMAT = 2;
 
 /** Throws IndexUnreadable for another format, which this release would misread. */

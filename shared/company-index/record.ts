@@ -14,14 +14,14 @@ export interface IndexRow {
   readonly statusId: number | null;
   readonly assignedToUserId: number | null;
   readonly tagIds: readonly number[];
-  /** In the form of `folded`. */
+  /** The name in the form that the function `folded` returns. */
   readonly city: string | null;
   readonly lat: number | null;
   readonly lng: number | null;
   readonly sourceId: string | null;
   readonly appointments: number;
   readonly ahead: readonly Ahead[];
-  /** All searchable text except notes, in the form of `searchable` and with one field per line. */
+  /** All searchable text except notes, in the form that `searchable` returns and with one field per line. */
   readonly text: string;
   /** One number per line, between `=` signs. */
   readonly phoneDigits: string;
@@ -42,7 +42,7 @@ export type IndexEntry = IndexRow | Tombstone;
 
 export const isTombstone = (entry: IndexEntry): entry is Tombstone => "deleted" in entry;
 
-/** `text` is in the form of `searchable`. */
+/** `text` is in the form that the function `searchable` returns. */
 export interface NoteText {
   readonly prospectId: number;
   readonly noteId: number;

@@ -44,7 +44,7 @@ export interface NamesSource<Names extends { readonly version: number }> {
 /** The state of the index at one moment, which is not earlier than the beginning of the read. */
 export interface Found<Names> {
   readonly head: Head;
-  /** At least as new as `dictionaryVersion` of the head. */
+  /** The names are at least as new as `dictionaryVersion` of the head. */
   readonly names: Names;
   readonly criteria: Criteria;
   readonly matches: Matches;

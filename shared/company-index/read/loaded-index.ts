@@ -157,7 +157,7 @@ export class LoadedIndex {
     else if (group === "text") segment.text ??= new SegmentTexts(decodeText(label, bytes));
   }
 
-  /** Call `load` first. The result may include segments without a match. */
+  /** Returns the loaded segments and the unflushed entries. Call `load` first. The result may include segments without a match. */
   view(delta: Delta): IndexView {
     const parts = this.known;
     const flushed = this.#flushed(parts);
@@ -184,7 +184,7 @@ export class LoadedIndex {
     return inView;
   }
 
-  /** Call `load` first. Loose notes are included only if a search has loaded them. */
+  /** The newest versions in the parts. Call `load` first. Loose notes are included only if a search has loaded them. */
   get known(): FlushedVersions {
     this.#versions ??= flushedVersions(
       this.manifest.parts.map((part) => ({

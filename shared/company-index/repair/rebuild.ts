@@ -193,7 +193,7 @@ async function replaceParts(job: Job): Promise<number> {
   }
 }
 
-/** Returns the number of newer parts, or undefined if another process has changed the head. */
+/** Returns the number of parts that stay, or undefined if another process has changed the head. */
 async function tryToReplaceParts(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
   const unflushed = await readUnflushed(context.table, companyId);

@@ -60,7 +60,7 @@ export function liveNotes(view: IndexView, matches: Matches): LiveNotes {
   };
 }
 
-/** `byProspect` collects twice the wanted number of ids and this many more before it sorts them, so that it sorts less often. */
+/** `byProspect` sorts the collected ids when there are twice the wanted number and this many more. It thus sorts less often. */
 const SPARE = 512;
 
 const ascending = (a: number, b: number): number => a - b;

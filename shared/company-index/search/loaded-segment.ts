@@ -41,7 +41,7 @@ export class LoadedSegment {
     return this.text;
   }
 
-  /** Returns a copy without texts, which shares all other data. Returns the segment itself if it has no texts. */
+  /** Returns a copy that has no texts and shares all other data. Returns the segment itself if it has no texts. */
   withoutText(): LoadedSegment {
     if (this.text === undefined) return this;
     const other = new LoadedSegment(this.entry, this.main);

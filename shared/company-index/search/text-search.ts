@@ -40,9 +40,9 @@ export function buildSomeWords({ segments }: IndexView): void {
 const FEW_WORDS = 6;
 
 export interface FoundWords {
-  /** A match must be in the rows of each search. */
+  /** A row matches only if it is in the result of each search. */
   readonly searches: readonly WordHits["rows"][];
-  /** One set for each word, in the order of the words in the criteria. */
+  /** One set of prospect ids for each word, in the order of the words in the criteria. */
   readonly unflushed: WordHits["unflushed"];
 }
 

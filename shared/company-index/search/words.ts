@@ -2,8 +2,8 @@
  * The word index of a segment. It contains each distinct word of the texts, and the numbers of the texts that contain the word.
  *
  * Most stored words that occur in only one text are numbers or e-mail addresses, but most searched words consist of letters. A search would
- * be slow if it compared a searched word with all of them. Instead, it reads a second index with only the letter sequences of the words that
- * occur in one text. The second index is smaller, because there are few distinct letter sequences.
+ * be slow if it compared a searched word with all of them. Instead, it reads a second index with only the letter sequences of the words
+ * that occur in one text. The second index is smaller, because there are few distinct letter sequences.
  */
 import { byteAt, uint32At } from "#shared/at.ts";
 import { groupedBy, numbersTo } from "#shared/company-index/search/grouped.ts";
@@ -23,7 +23,9 @@ export class Words {
   /** The byte offset of each word, and the end of the last word. */
   readonly #starts: Uint32Array;
   readonly #texts: Uint16Array | Uint32Array;
-  /** For each word in several texts, the position of its first text in `#texts`. Then the position of the texts of all other words. */
+  /**
+   * For each word in several texts, the position of its first text in `#texts`. The last number is the position of all other words' texts.
+   */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
   readonly #wordsOfPart: number;

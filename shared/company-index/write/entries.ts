@@ -8,7 +8,7 @@ import * as keys from "#shared/db/keys.ts";
 
 /** Maximum bytes of text, phone digits and source id inside an entry. Longer texts are in separate rows, because lists read all entries. */
 const TEXT_BYTES = 256;
-/** The data that only the change log and activity reports need. */
+/** The data of an entry that only the change log and activity reports need. */
 export interface ProspectDeltaOptions {
   readonly fact?: FactFields | undefined;
   readonly isRestored?: boolean;

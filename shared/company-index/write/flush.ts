@@ -195,7 +195,7 @@ async function putPart(
 /** A part is merged with all newer parts when these have this many times as many rows. A higher ratio means more parts and fewer writes. */
 export const MERGE_RATIO = 9;
 
-/** Returns the position of the oldest part to merge with all newer ones. Sizes grow tenfold from level to level, as in an LSM tree. */
+/** Returns the position of the oldest part to merge with all newer ones. Parts grow tenfold from level to level, as in an LSM tree. */
 function mergeable(parts: readonly Pick<Part, "rows">[]): number | undefined {
   let newer = 0;
   let first: number | undefined;

@@ -52,7 +52,7 @@ function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number 
 
 const LOW = 2 ** 26;
 
-/** Returns the number of bits that follow the common first bits of two geohashes. */
+/** Returns the size of the step between two geohashes: the number of bits that follow their common first bits. */
 function stepBetween(geohash: number, following: number): number {
   if (geohash < 0) return following < 0 ? 0 : GEOHASH_BITS + 1;
   const high = Math.floor(geohash / LOW) ^ Math.floor(following / LOW);
