@@ -39,7 +39,9 @@ export interface Activity {
   readonly done: readonly Key[];
 }
 
-/** Returns the writes that log the unflushed facts, and after `sumAfter` versions of the head, those that add older facts to the sums. */
+/**
+ * Returns writes that log the unflushed facts. After `sumAfter` versions of the head, also returns writes that add older facts to the sums.
+ */
 export async function activityOf(
   table: Reads,
   companyId: number,

@@ -94,8 +94,8 @@ interface Put {
  * Adds the entries as a new part. If this part would then have to be merged with older parts, but not with the oldest one, merges them at
  * once, so that the entries are written only once. Returns undefined if another process has changed the index first.
  *
- * `built` is undefined if the parts have newer versions of all entries. The entries are then added only to the change log, which may lack
- * them: an earlier flush may have moved the later of two changes of a record, and missed the earlier one.
+ * `built` is undefined if the parts have newer versions of all changed prospects and notes. The entries are then added only to the change
+ * log, which may lack them: an earlier flush may have moved the later of two changes of a record, and missed the earlier one.
  */
 async function putEntries(
   place: Place,
