@@ -3,8 +3,8 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { doneAtExit } from "../cli/command/at-exit.ts";
-import { codeOf } from "../cli/command/error.ts";
 import { optionsOf, runCommand } from "../cli/command/options.ts";
+import { isRunning } from "../cli/command/signals.ts";
 import { root } from "./bundle.ts";
 import { cacheKey } from "./bundle-cache.ts";
 
@@ -68,14 +68,6 @@ function removeLeftovers(): void {
   for (const name of readdirSync(folder)) {
     const pid = /^dist-(\d+)(?:-old)?$/.exec(name)?.[1];
     if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(folder, name), { recursive: true, force: true });
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return codeOf(error) === "EPERM";
   }
 }
 

@@ -16,6 +16,7 @@ import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { doneAtExit } from "../cli/command/at-exit.ts";
 import { codeOf, messageOf } from "../cli/command/error.ts";
+import { isRunning } from "../cli/command/signals.ts";
 import { LocalError } from "./servers/error.ts";
 
 interface DataDir {
@@ -171,7 +172,7 @@ async function lock(file: string): Promise<Lock> {
       if (codeOf(error) !== "EEXIST") throw error;
     }
     const [pid = "", start = "", state = ""] = holderIn(file).split(" ");
-    if (!isRunning(Number(pid), start)) {
+    if (!isRunning(Number(pid)) || startOf(Number(pid)) !== start) {
       rmSync(file, { force: true });
       attempt++;
     } else if (state === ENDING && waitedMs < ENDING_MS) {
@@ -195,16 +196,6 @@ function holderIn(file: string): string {
 
 const inUse = (file: string, by: string): LocalError =>
   new LocalError(`DATA_DIR: ${path.dirname(file)} is in use by ${by}: stop it, or set DATA_DIR to another directory`);
-
-function isRunning(pid: number, start: string): boolean {
-  if (!Number.isInteger(pid) || pid <= 0) return false;
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    return codeOf(error) === "EPERM";
-  }
-  return startOf(pid) === start;
-}
 
 /** Returns the time at which the process started, in clock ticks since the boot. Returns an empty string on systems other than Linux. */
 function startOf(pid: number): string {

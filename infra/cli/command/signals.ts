@@ -1,5 +1,6 @@
-/** SIGINT and SIGTERM, for commands that finish some work before they end. */
+/** Handles SIGINT and SIGTERM in commands that finish some work before they end, and asks whether a process runs. */
 import type { EventEmitter } from "node:events";
+import { codeOf } from "./error.ts";
 
 /** Time within which a second signal is ignored, in milliseconds. */
 const REPEAT_MS = 2_000;
@@ -17,4 +18,14 @@ export function onSignal(
     first ??= now();
   };
   signals.on("SIGINT", signalled).on("SIGTERM", signalled);
+}
+
+/** Returns true if a process has this id. It may belong to another user. */
+export function isRunning(pid: number): boolean {
+  try {
+    // The ids 0 and below would mean groups of processes.
+    return pid > 0 && process.kill(pid, 0);
+  } catch (error) {
+    return codeOf(error) === "EPERM";
+  }
 }
