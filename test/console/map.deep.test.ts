@@ -1,8 +1,13 @@
-/** Tests in a real browser that the map and the table beside it show the prospects of the API, and that a click opens a prospect. */
-import { describe, expect, test } from "vitest";
+/**
+ * Tests in a real browser that the map and the table beside it show the prospects of the API, that a click opens a prospect, and that the
+ * colours of a map can change at any time.
+ */
+import { describe, expect, onTestFinished, test } from "vitest";
+import { faultsOf } from "../harness/browser.ts";
+import { rectangle } from "../harness/rings.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { mapStage, places, small } from "./map-stage.ts";
-import { clickUntil, drawnIds, jumpTo, mapOf, phone, pinsOf, soon, violationsOf } from "./visit.ts";
+import { clickUntil, drawnIds, jumpTo, mapOf, phone, pinsOf, soon, territoriesOn, violationsOf } from "./visit.ts";
 
 const { idsOf, team, admin } = mapStage();
 
@@ -64,4 +69,25 @@ describe("an admin", () => {
     await toggle.click();
     await table.waitFor({ state: "detached" });
   });
+});
+
+test("a map whose colours change as soon as it is ready leaves no error, and the new map shows the territories", async () => {
+  const { context } = admin();
+  const polygon = rectangle(-104.97, 39.74, -104.94, 39.77);
+  const { id } = dataOf(await team().admin.POST("/api/territories", { body: { name: "Late", polygon } }), 201);
+  const page = await context.newPage();
+  onTestFinished(() => page.close());
+  const faults = faultsOf(page);
+  await page.addInitScript(`
+    const lists = {};
+    const real = matchMedia.bind(window);
+    window.matchMedia = (query) => (lists[query] ??= real(query));
+    addEventListener("mapready", () => {
+      localStorage.setItem("canvassing-theme", "dark");
+      lists["(prefers-color-scheme: dark)"].dispatchEvent(new Event("change"));
+    }, { once: true });`);
+  await page.goto("/territories");
+  await page.locator('[data-scheme="dark"][data-ready="true"]').waitFor();
+  await expect.poll(() => territoriesOn(page), soon).toContain(id);
+  expect(faults).toEqual([]);
 });

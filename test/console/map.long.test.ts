@@ -1,8 +1,7 @@
 /** Tests the maps of the console in a real browser: what they show, areas, territories, many prospects, failures, the end of a session. */
 import { readFileSync } from "node:fs";
 import type { Page, Request } from "playwright-core";
-import { expect, onTestFinished, test } from "vitest";
-import { faultsOf } from "../harness/browser.ts";
+import { expect, test } from "vitest";
 import type { Client } from "../harness/client.ts";
 import { rectangle } from "../harness/rings.ts";
 import { dataOf } from "../harness/shapes.ts";
@@ -398,25 +397,4 @@ test("an admin signs in again if the session has ended while the map moves", asy
   await chooseUser(page, team().admin.email);
   await mapOf(page);
   expect(new URL(page.url()).searchParams.get("search")).toBe("Ann");
-});
-
-test("a map whose colours change as soon as it is ready leaves no error, and the new map shows the territories", async () => {
-  const { context } = admin();
-  const polygon = rectangle(-104.97, 39.74, -104.94, 39.77);
-  const { id } = dataOf(await team().admin.POST("/api/territories", { body: { name: "Late", polygon } }), 201);
-  const page = await context.newPage();
-  onTestFinished(() => page.close());
-  const faults = faultsOf(page);
-  await page.addInitScript(`
-    const lists = {};
-    const real = matchMedia.bind(window);
-    window.matchMedia = (query) => (lists[query] ??= real(query));
-    addEventListener("mapready", () => {
-      localStorage.setItem("canvassing-theme", "dark");
-      lists["(prefers-color-scheme: dark)"].dispatchEvent(new Event("change"));
-    }, { once: true });`);
-  await page.goto("/territories");
-  await page.locator('[data-scheme="dark"][data-ready="true"]').waitFor();
-  await expect.poll(() => territoriesOn(page), soon).toContain(id);
-  expect(faults).toEqual([]);
 });
