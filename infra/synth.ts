@@ -50,7 +50,7 @@ export interface Templates {
   readonly service: CloudFormationTemplate;
 }
 
-/** Overwrites earlier templates in `outDir`. `build` creates the bundles. */
+/** Synthesizes both stacks, and overwrites earlier templates in `outDir`. `build` creates the bundles. */
 export async function synthesize(
   config: DeployConfig,
   outDir: string,

@@ -22,10 +22,10 @@ import type { SynthInput } from "./synth-process.ts";
 
 const SYNTH = fileURLToPath(new URL("synth-process.ts", import.meta.url));
 
-/** A set has less than 1 MB. The tests use about ten sets for each version of the sources, so three Git branches fit. */
+/** Number of cached sets of templates, each below 1 MB. Tests use about ten for each version of the sources, so three Git branches fit. */
 const KEPT = 32;
 
-/** Replaces the issuer in cached templates, because its port can differ at each start. */
+/** Returns the issuer that the cached templates contain instead of the real one, whose port can differ at each start. */
 const issuerOn = ({ protocol, hostname }: URL): string => `${protocol}//${hostname}:1/issuer-of-the-start`;
 /** Returns the URL of the console that the cached templates contain instead of the real URL, whose port can also differ at each start. */
 const consoleOn = ({ protocol, hostname }: URL): string => `${protocol}//${hostname}:1/console-of-the-start`;

@@ -44,8 +44,8 @@ export interface BundleOptions {
 const Bundles = z.array(z.tuple([z.string(), z.object({ bytes: z.number(), modules: z.array(z.string()) })]));
 
 /**
- * Does the same as `bundle()` or `bundleShared()`, but copies the bundles from the cache if their sources have not changed. The page of the
- * API reference is written after the copy, because it depends on guides and users, which are no sources of the bundles.
+ * Does the same as `bundle()` or `bundleShared()`, but copies the bundles from the cache if their sources have not changed. Writes the page
+ * of the API reference each time, because its guides and demo users are not among these sources.
  * @param caches the folder of all build caches
  */
 export async function cachedBundle(

@@ -14,7 +14,7 @@ export interface Bundle {
   readonly modules: readonly string[];
 }
 
-/** Larger bundles make cold starts too slow. `table` is for functions whose only AWS client is that of DynamoDB. */
+/** Maximum bytes of a bundle. Larger bundles start too slowly. `table` is for functions whose only AWS client is that of DynamoDB. */
 export const BUNDLE_BUDGET_BYTES = { table: 365 * 1024, others: 535 * 1024 } as const;
 
 export const budgetGroup = ({ modules }: Bundle): keyof typeof BUNDLE_BUDGET_BYTES =>

@@ -16,7 +16,7 @@ const STATE = join(folder, "dist.sha256");
 /** The console imports only some files of `shared`. A change of another file there also causes a build, which takes a few seconds. */
 const SOURCES = ["console", "docs/client/api.ts", "docs/client/client.ts", "package-lock.json", "shared"];
 
-/** Returns true if the console was built. */
+/** Builds the console. Returns false if the last build has the same sources, so that none was needed. */
 export async function buildConsole(): Promise<boolean> {
   removeLeftovers();
   const hash = cacheKey([], SOURCES);
@@ -31,8 +31,8 @@ export async function buildConsole(): Promise<boolean> {
 }
 
 /**
- * Vite runs in a process of its own, which ends with this process. With the NODE_ENV=test of a test run, it would bundle the larger and
- * slower development build of React.
+ * Runs Vite in a child process with NODE_ENV=production. With the NODE_ENV=test of a test run, Vite would bundle the larger and slower
+ * development build of React.
  */
 async function runVite(outDir: string): Promise<void> {
   // If the folder cannot be written, fail here, because Vite would print a stack trace.

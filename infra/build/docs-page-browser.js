@@ -24,7 +24,7 @@
   };
   const plugin = {
     fn: {
-      // Swagger UI's own search does not read summaries.
+      // Replaces the search of Swagger UI, which does not find words in the summaries of operations.
       opsFilter: (sections, phrase) => {
         const words = phrase.toLowerCase().split(/\s+/);
         const isFound = (section) => (operation) => {
@@ -39,7 +39,7 @@
     statePlugins: {
       layout: {
         wrapActions: {
-          // All sections are open while the user searches.
+          // Open all sections while the user searches, because a closed section would hide the operations that are found.
           updateFilter:
             (original, { layoutActions, specSelectors }) =>
             (phrase) => {

@@ -40,7 +40,7 @@ const guides = [
 
 const guideId = (name: string): string => `guide-${name}`;
 
-/** Links to files that are not in the page become plain text. */
+/** Returns the text of a guide. Links to files that are not in the page become plain text. */
 function guideText(name: string): string {
   const text = readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), "utf8").replace(/^# .*\n/, "");
   return text.replace(/\[([^\]]+)\]\((?!https?:)([^)\s]*)\)/g, (_, words: string, target: string) => {

@@ -59,7 +59,7 @@ async function userOf(pool: UserPool) {
   return { sub: user.sub, credentials: { user: EMAIL, password } };
 }
 
-/** Returns the credentials of a client in these environment variables. An error names the variable, but not its value. */
+/** Returns a client's credentials from the variables `SMOKE_…`. An error names a missing variable, but never shows a value. */
 function credentialsIn(env: NodeJS.ProcessEnv): OAuthClient {
   const { SMOKE_TOKEN_URL: tokenUrl, SMOKE_CLIENT_ID: clientId, SMOKE_CLIENT_SECRET: clientSecret } = env;
   const needed = { SMOKE_TOKEN_URL: tokenUrl, SMOKE_CLIENT_ID: clientId, SMOKE_CLIENT_SECRET: clientSecret };

@@ -1,4 +1,4 @@
-/** Implements `npm run index`: compares a company index with its rows, rebuilds it, or removes damaged rows of activity. */
+/** `npm run index`: compares a company index with the company's prospects and notes, rebuilds it, or removes damaged rows of activity. */
 import { systemClock } from "#shared/clock.ts";
 import { repairActivity } from "#shared/company-index/repair/activity.ts";
 import { RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";

@@ -100,7 +100,7 @@ async function assertRestored(client: DynamoDBClient, name: string): Promise<voi
 const onCompany = (work: (context: Context, input: Input) => Promise<number>) =>
   command(Input, async (input) => work(await contextOf(await tableInUse(chosenStack(input)), input), input));
 
-/** Throws if nothing is left and no erasure is recorded. Otherwise a mistyped id would look like a completed erasure. */
+/** Prints what is left of a company. Throws if nothing is left and no erasure is recorded, because the id may be mistyped. */
 async function check(context: Context, company: number): Promise<number> {
   const restored = await context.findRestored();
   const all = { ...context, others: [...context.others, ...restored] };

@@ -78,7 +78,7 @@ function pairOf(pair: string): [string, Column | null] {
 function importWith(input: z.output<typeof Import>, file: string): Promise<number> {
   const { "match-by": matchBy, "on-match": onMatch, errors, again, "dry-run": dryRun } = input;
   if ((matchBy === undefined) !== (onMatch === undefined)) throw wrong("--match-by and --on-match belong together");
-  // Sort the pairs, because the order of `--mapping` does not change what an import reads.
+  // Sort the pairs, so that a repeated command finds its import again although its `--mapping` options have another order.
   const pairs = input.mapping.map(pairOf).toSorted(([one], [other]) => (one < other ? -1 : 1));
   const reading = { mapping: Object.fromEntries(pairs), ...(matchBy && onMatch && { matchBy, onMatch }) };
   return transfer(input, (service) => importFile(service, { file, errors, again, dryRun, reading }));

@@ -17,8 +17,8 @@ import { streamRecords } from "./stream-records.ts";
 import { chosenStack, stackInput, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /**
- * `url` and `source` are outputs of the stack. `source` has the URL of the queue from which the messages came. Without it, the messages
- * name stream records that `consumer` failed to process.
+ * `url` and `source` are outputs of the stack. `source` has the URL of the queue from which the messages came. A dead-letter queue without
+ * `source` has messages that name stream records that the function `consumer` failed to process.
  */
 const queues = {
   deliveries: { url: "DeliveriesDeadLettersUrl", source: "DeliveriesUrl" },

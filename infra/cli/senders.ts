@@ -40,7 +40,7 @@ const Sender = z.object({
 const Deployed = z.object({ Resources: z.record(z.string(), z.unknown()) });
 const POLL_MS = 2_000;
 
-/** Disables or enables the event source mapping. It sets no reserved concurrency of 0, with which messages would become dead letters. */
+/** Disables or enables the event source mapping. A reserved concurrency of 0 would stop senders too, but make messages dead letters. */
 export async function switchSenders(context: SendersContext, stackName: string, isOn: boolean): Promise<void> {
   const { lambda } = context;
   const UUID = await mappingOf(context, await functionOf(context, stackName));
@@ -51,7 +51,7 @@ export async function switchSenders(context: SendersContext, stackName: string, 
   if (!isOn) await context.wait(timeoutSeconds * 1_000);
 }
 
-/** Finds the function by its description in the template, which is the same in all deployments. */
+/** Returns the name of the deliverer's function. Finds it by its description in the template, because all deployments have the same one. */
 async function functionOf({ cloud }: SendersContext, StackName: string): Promise<string> {
   const { TemplateBody = "{}" } = await cloud.send(
     new GetTemplateCommand({ StackName, TemplateStage: TemplateStage.Original }),

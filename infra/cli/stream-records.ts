@@ -23,10 +23,10 @@ const Positions = z.object({
 });
 const Body = z.union([PoisonRecord, Positions]);
 
-/** Maximum number of empty answers. Further records may follow some, but all are empty if the last wanted record is gone from the shard. */
+/** Number of empty answers after which the read fails. Records may follow an empty answer, unless the shard has lost the last record. */
 const EMPTY_ANSWERS = 100;
 
-/** Returns the records, or undefined if the stream, which stores records for 24 hours, has already deleted one of them. */
+/** Returns the records that the message names, or undefined if the stream has deleted one of them, as it does after 24 hours. */
 export async function streamRecords(
   streams: DynamoDBStreamsClient,
   tableName: string,

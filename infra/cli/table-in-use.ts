@@ -31,7 +31,7 @@ const StackOutputs = z.looseObject({ TableName: z.string(), UserPoolId: z.option
 /** The time-outs are long, because a command sends many concurrent requests and no user waits for it. */
 const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 
-/** Without a name, uses the running local service or, if none runs, the default stack. */
+/** Opens the table of this stack. Without a stack name, opens that of the running local service or, if none runs, of the default stack. */
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
   const local = stackName === undefined ? await localTable() : undefined;
   try {

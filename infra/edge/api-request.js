@@ -3,7 +3,7 @@
 // and has the console's header X-Requested-With. Pages of other origins cannot send X-Requested-With. The session endpoints get the two
 // cookies of the console, and all other endpoints get no cookie.
 // It also sets the header x-viewer-address, by which the web ACL counts the requests of each user's address. The header X-Forwarded-For is
-// no use for this: CloudFront keeps the addresses that the user has written into it, and the web ACL reads the first one.
+// no use for this: CloudFront keeps the addresses that the user has written into it, and the web ACL reads the first address.
 // The runtime supports ES5 with const, let and a few newer features, but no destructuring and no for-of.
 const SESSION_COOKIE = "__Host-session";
 const SIGN_IN_COOKIE = "__Host-sign-in";

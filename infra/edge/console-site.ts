@@ -40,7 +40,7 @@ const openFreeMap: Basemap = {
 
 export const NO_BASEMAP = "none";
 
-/** The operator's own style is used on light and on dark screens. */
+/** Returns OpenFreeMap by default, and undefined for `NO_BASEMAP`. An operator's own style is used on light and on dark screens. */
 export function basemapOf(styleUrl: string | undefined, origins: readonly string[] = []): Basemap | undefined {
   if (styleUrl === undefined) return openFreeMap;
   return styleUrl === NO_BASEMAP ? undefined : { light: styleUrl, dark: styleUrl, origins };

@@ -83,7 +83,7 @@ export function createEdge({ consoleUrl, uploadOrigin, settings }: Site): Edge {
   };
 }
 
-/** CloudFront compresses a file of these types if it has at least this number of bytes. */
+/** Like CloudFront, the local service compresses a file of these types if it has at least `COMPRESSED_BYTES` bytes. */
 const COMPRESSED = /^(?:text|application\/(?:json|manifest\+json)|image\/svg)/;
 const COMPRESSED_BYTES = 1_000;
 const zipped = promisify(gzip);
@@ -93,7 +93,7 @@ interface FileAnswer {
   readonly body: string | Buffer;
 }
 
-/** Compresses an asset once, because assets never change. */
+/** Returns a function that makes the answer with a file. It compresses an asset only once, because assets never change. */
 function answering(contentOf: (file: string) => Promise<string | Buffer | undefined>) {
   const kept = new Map<string, FileAnswer>();
   return async (file: string, isZipped: boolean): Promise<FileAnswer | undefined> => {
@@ -126,8 +126,8 @@ const mediaTypes: Readonly<Record<string, string>> = {
 };
 
 /**
- * Each part of the path may contain only letters, digits, `_`, `-` and `.`, and must not begin with a dot. So the path cannot leave the
- * console's directory.
+ * Reads a file of the console. Each part of the path may contain only letters, digits, `_`, `-` and `.`, and must not begin with a dot, so
+ * the path cannot leave the console's directory.
  */
 async function fileOf(file: string): Promise<Buffer | undefined> {
   if (!/^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/.test(file)) return undefined;
@@ -149,7 +149,7 @@ const EdgeResponse = z.object({
 
 const Handler = z.custom<(event: object) => unknown>((it) => typeof it === "function");
 
-/** The returned function checks the result of each call with the schema. */
+/** Loads an edge function. The returned function runs it for a request, and checks its result with the schema. */
 function loadFunction<S extends z.ZodMiniType>(source: string, result: S): (request: EdgeRequest) => z.output<S> {
   const handler = Handler.parse(runInNewContext(`${source}\nhandler;`));
   return (request) =>

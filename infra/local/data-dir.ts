@@ -20,7 +20,7 @@ import { isRunning } from "../cli/command/signals.ts";
 import { LocalError } from "./servers/error.ts";
 
 interface DataDir {
-  /** This path and the next five are undefined if the data is in memory only. */
+  /** The optional paths are undefined if the service stores its data only in memory. */
   readonly database?: string;
   readonly queues?: string;
   readonly positions?: string;
@@ -49,7 +49,7 @@ const FORM = "1.1.0";
 /** The content of the file `complete` until the first start has loaded all demo data. After that, the content is FORM. */
 const BEGUN = "begun";
 
-/** What a start deletes with `--fresh`, or if the first start was interrupted. */
+/** The files that a start deletes with `--fresh`, or if the first start was interrupted. */
 const DATA = [
   ...["tables.db", "tables.db-wal", "tables.db-shm", "tables.db-journal"],
   ...["positions.json", "encryption-keys.json", "queues"],
@@ -184,7 +184,7 @@ async function lock(file: string): Promise<Lock> {
   throw inUse(file, "another service that is starting");
 }
 
-/** Returns an empty string if the service has just removed its lock file. */
+/** Returns the content of the lock file, or an empty string if the other service has just removed the file. */
 function holderIn(file: string): string {
   try {
     return readFileSync(file, "utf8");

@@ -3,7 +3,7 @@
 /** No local service answers yet. The same call may succeed later. */
 export class NoLocalService extends Error {}
 
-/** If the service issues no token for this user, throws an error with a message for people. */
+/** Gets a token for this user. If the service issues none, throws an error whose message tells the operator why. */
 export async function localToken(base: string, email: string): Promise<string> {
   const answer = await fetch(`${base}/local/token`, {
     method: "POST",

@@ -47,7 +47,7 @@ export interface LocalOptions {
   readonly warmth?: Parameters<typeof warmEnvironments>[0];
   /** Maximum number of environments of a function that serves requests. */
   readonly requestEnvironments?: number;
-  /** Tests pass this function to run all functions in their own process instead of in worker threads. */
+  /** Tests pass this function to run all functions in the process of the test instead of in worker threads. */
   readonly startThread?: (options: ThreadOptions) => Thread;
   /** If true, the output of the functions also goes to standard error. */
   readonly verbose?: boolean;
@@ -66,7 +66,7 @@ export interface LogLine {
   readonly text: string;
 }
 
-/** The preset `production` has 50 senders. Here, each sender is a thread with about 30 MB of memory. */
+/** The preset `production` with few instead of 50 senders, because here each sender is a thread with about 30 MB of memory. */
 const LOCAL_CAPACITY: Capacity = {
   ...capacityOf({ preset: "production" }),
   deliverySenders: 5,

@@ -67,7 +67,7 @@ async function main(): Promise<void> {
   // Importing `service.ts` takes half a second. So it is imported after the options are read, and a wrong option is reported at once.
   const { startLocal } = await import("./service.ts");
   let built = Promise.resolve();
-  // A start that is refused, for example because another service runs, builds nothing and prints only the reason.
+  // Build the console only after the port and the data directory are claimed, so that a refused start only prints the reason.
   const onClaimed = (): void => {
     built = builtConsole();
   };

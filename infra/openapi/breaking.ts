@@ -42,8 +42,8 @@ interface Part {
 }
 
 /**
- * The later document must accept each request that the earlier document accepts. Clients of the earlier document must understand each
- * response and each event of the later document.
+ * Returns a line for each breaking change. The later document must accept each request that the earlier document accepts, and clients of
+ * the earlier document must understand each response and event of the later document.
  */
 export function breakingChanges(earlier: unknown, later: unknown): string[] {
   const found = new Set<string>();
@@ -145,7 +145,7 @@ function target({ components }: Document, value: JsonSchema): JsonSchema {
   return found;
 }
 
-/** Keywords that have no effect on clients. */
+/** Keywords that have no effect on clients, so a release does not record them. */
 const texts: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
 
 /** Returns the part of a document that a release records: versions, paths, webhooks and components without descriptions and examples. */

@@ -58,7 +58,7 @@ const sections: Readonly<Record<string, string>> = {
   Documentation: "This document, the page that shows it, and the health checks. None of them needs a token.",
 };
 
-/** Imports every function of the route table. Throws if a function has no description. */
+/** Returns the document of OpenAPI 3.1. Imports every function of the route table, and throws if a function has no description. */
 export async function openApiDocument() {
   const components = collectComponents();
   components.schema(Problem, "output");

@@ -27,7 +27,7 @@ function operationIdOf({ file, operationId }: Route): string {
   return operationId ?? file.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The sections of files and folders that do not have the name of the folder. */
+/** The sections of files and folders for which the default section of `sectionOf` is wrong. */
 const otherSections: Readonly<Record<string, string>> = {
   "api-keys": "Service accounts",
   docs: "Documentation",
@@ -311,7 +311,7 @@ function componentOf(schema: JsonSchema): { component: string | undefined; isLis
   return { component: reference?.$ref.split("/").at(-1), isList: list.success };
 }
 
-/** 400 is always included, because API Gateway responds with 400 if it cannot read a request. */
+/** Returns the error statuses of an operation. 400 is always included, because API Gateway sends it if it cannot read a request. */
 function problemStatuses(route: Route, { allow, scope, body, mayReset }: Contract): number[] {
   const { method } = route;
   return [

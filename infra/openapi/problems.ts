@@ -61,7 +61,7 @@ const exampleFaults: Partial<Record<ProblemCode, readonly Fault[]>> = {
   ],
 };
 
-/** 405 is omitted, because it is the response to methods that the document does not contain. */
+/** Returns the error response of each status. 405 is omitted, because only methods that the document does not contain get it. */
 export function problemResponses(): Record<string, JsonSchema> {
   const codes = new Map<number, ProblemCode>(ofGateway);
   for (const code of ProblemCode.options) {

@@ -42,7 +42,7 @@ export function collectComponents() {
   };
 }
 
-/** JSON Schema has no transforms: the input schema describes the value before a transform, the output schema the value after it. */
+/** Converts a zod schema. JSON Schema has no transforms, so `input` describes the value before a transform, `output` the value after it. */
 function convert(source: z.ZodMiniType, io: Direction) {
   const schemas = new Map<string, z.core.$ZodType>();
   const converted = z.toJSONSchema(source, {
@@ -77,7 +77,7 @@ const Described = z.looseObject({ description: z.optional(z.string()) });
 const WithFields = z.looseObject({ properties: z.record(z.string(), Described) });
 const commonTexts: Readonly<Record<string, string>> = recordTexts;
 
-/** A field that is a `$ref` gets no description, because tools show the description of its component. */
+/** Adds descriptions to the fields. A field that is a `$ref` gets none, because tools show the description of its component. */
 function withTexts(shape: JsonSchema, { fields = {} }: SchemaText): JsonSchema {
   const object = WithFields.safeParse(shape).data;
   if (object === undefined) return shape;

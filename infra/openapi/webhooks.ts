@@ -58,7 +58,7 @@ function descriptionOf(event: EventName): string {
   return description;
 }
 
-/** Only the body of `webhook.test` has the field `test`. */
+/** Returns an example of the event's body. Only the body of `webhook.test` has the field `test`. */
 function example(event: EventName): unknown {
   const isTest = event === "webhook.test";
   const { user, times, territory } = records;

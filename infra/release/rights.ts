@@ -33,7 +33,7 @@ export type Right = z.infer<typeof Right>;
 
 const KEYS = "dynamodb:LeadingKeys";
 
-/** Throws if a statement denies something, because the comparison does not support this. */
+/** Returns a right for each action on each resource. Throws if a statement denies something, because `lostRights` does not support this. */
 export function rightsOf(policies: unknown): Right[] {
   const statements = Policies.parse(policies).flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
   return statements.flatMap(({ Action, Resource, Condition = {} }) => {

@@ -101,7 +101,7 @@ export type RecordedSchemas = Readonly<Record<string, { readonly shape: number; 
 /** Keywords that do not change the stored form. `pattern` is among them, because another version of zod may write patterns differently. */
 const texts = ["id", "title", "description", "examples", "pattern"] as const;
 
-/** The schemas have no texts. The shape number is the version of the stored fields (`shared/db/shapes.ts`). */
+/** Returns the schemas without texts. `shape` is the version of the stored fields (`shared/db/shapes.ts`). */
 export const schemasOfRelease = (): RecordedSchemas =>
   Object.fromEntries(
     Object.entries(schemas).map(([name, described]) => {

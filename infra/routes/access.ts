@@ -15,7 +15,7 @@ export const namesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
 /** The rights to record that territories have changed, and which ones. Functions with cached territories then read them again. */
 export const territoriesChange: TableAccess = { index: ["UpdateItem", "PutItem"] };
 
-/** The rights of a request that changes the rights of a user or account: it waits until a running bulk job of theirs has read them. */
+/** For a request that changes a user's or service account's rights: it waits until this user's running bulk job has read the new rights. */
 export const runningJob: TableAccess = { bulkQueues: ["GetItem"], bulkJobs: ["GetItem"] };
 
 /** The rights to find prospects through the company's search index by all filters except the text search and the territory. */

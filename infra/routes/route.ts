@@ -12,7 +12,7 @@ export interface Route extends Marks {
 }
 
 interface Marks {
-  /** The operation id, if the file was renamed after a release: code generators name methods after it. By default, it comes from `file`. */
+  /** Set if the file was renamed after a release: code generators name methods after the operation id. The default comes from `file`. */
   readonly operationId?: string | undefined;
   /** The response may exceed 6 MB, the limit without streaming. `shared/http/streaming.ts` creates the handler. */
   readonly streamed?: true | undefined;
@@ -116,7 +116,7 @@ export interface Access {
   readonly sessionTokens?: "open" | "make";
   readonly cursors?: "make";
   readonly files?: Partial<Record<Folder, readonly FileAction[]>>;
-  /** Without this right, S3 responds with 403 for a missing file, which could also mean a missing right. */
+  /** With this right, S3 answers 404 for a missing file. Without it, S3 answers 403, which could also mean a missing right. */
   readonly bucket?: "list";
   readonly settings?: readonly Setting[];
 }

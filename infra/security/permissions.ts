@@ -26,7 +26,7 @@ type Resources = CloudFormationTemplate["Resources"];
 interface Right {
   readonly on: string;
   readonly actions: readonly string[];
-  /** Undefined for rights to rows of the DynamoDB table. A separate table of the document explains these rows. */
+  /** Undefined for rights to rows of the DynamoDB table, because docs/permissions.md explains the kinds of rows in a list of their own. */
   readonly reason?: string;
 }
 
@@ -159,7 +159,7 @@ export function permissionTables(resources: Resources): Readonly<Record<string, 
   };
 }
 
-/** `production` has the roles for backups and step-by-step deployments. The roles that only the console needs are left out. */
+/** The deployment in docs/permissions.md. `production` has the roles for backups and step-by-step deployments. It has no console. */
 export const documentedDeployment = (): DeployConfig =>
   readConfig({ preset: "production", alarmEmail: "operator@example.com" });
 

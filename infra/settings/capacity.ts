@@ -12,7 +12,7 @@ const UNRESERVED = 100;
 /** The default memory in MB. It also determines the share of a processor: 1 769 MB are a whole one. */
 export const MEMORY_MB = 1024;
 
-/** Lambda collects changes for this time, so many writes cause one flush. Reads also use unflushed entries. */
+/** Lambda collects changes for this time, so that many writes cause one flush. Reads miss nothing: they also use unflushed entries. */
 export const FLUSH_WINDOW_SECONDS = 10;
 
 export interface Capacity {
@@ -137,7 +137,7 @@ interface CapacityChoice {
   readonly warmEnvironments?: number | undefined;
 }
 
-/** Throws an error that names the context key to correct. */
+/** Returns the capacity of a preset with the choices of the operator. Throws an error that names the context key to correct. */
 export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;

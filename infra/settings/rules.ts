@@ -85,7 +85,7 @@ function withHttps(key: "issuer" | "jwksUri"): Rule {
     `${key}: must begin with https:// unless webhookUrlPolicy is local`;
 }
 
-/** SES accepts a verified address, and all addresses of a verified domain or its subdomains. */
+/** Returns a fault for a sender that SES refuses. SES accepts a verified address, and all addresses of a verified domain or subdomain. */
 function knownSender({ mailFrom = "", sesIdentity = "" }: Settings): string | false {
   const [, named, bare = named] = MAIL_FROM.exec(mailFrom.toLowerCase()) ?? [];
   const [, verified] = SES_IDENTITY.exec(sesIdentity.toLowerCase()) ?? [];

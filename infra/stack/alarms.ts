@@ -86,7 +86,7 @@ interface BatchAlarms {
   readonly throttled: Meaning;
 }
 
-/** Three consecutive bad minutes turn an alarm on. Refused invocations mean that the quota or reservation of concurrency is too small. */
+/** Creates alarms on errors, failed items and refused invocations. An invocation is refused if the quota or reservation is too small. */
 export function batchAlarms(watched: LambdaFunction, { failedItem, metricName, fails, throttled }: BatchAlarms): void {
   errorAlarm(watched, fails);
   const items = logMetric(watched, metricName, failedItem);
@@ -150,7 +150,7 @@ export function unreadableAlarms(stack: Stack): void {
   }
 }
 
-/** CloudWatch reads the quota itself, because several deployments may share an account, each with its own `accountConcurrency`. */
+/** Creates the alarm on the account's quota. CloudWatch reads the quota, because several deployments may share an account. */
 export function concurrencyAlarm(scope: Stack): void {
   const period = MINUTE;
   const executions = { namespace: "AWS/Lambda", metricName: "ConcurrentExecutions" };
@@ -169,7 +169,7 @@ export function concurrencyAlarm(scope: Stack): void {
   });
 }
 
-/** SNS mails no alarm before the owner of the e-mail address consents. */
+/** Creates the topic that mails alarms. SNS sends no mail before the owner of the address consents. */
 export function createAlarmTopic(scope: Stack, email: string | undefined): Topic {
   const key = new Key(scope, "AlarmKey", {
     description: "Encrypts alarms in the topic that mails them",

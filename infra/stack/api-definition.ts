@@ -20,7 +20,7 @@ interface DefinitionSpec {
   readonly title: string;
   readonly endpoints: readonly Endpoint[];
   readonly authorizer: Invoked;
-  /** Responds with 405. */
+  /** The function that responds with 405 to methods that a path does not have. */
   readonly otherMethods: Invoked;
   readonly partition: string;
   readonly region: string;

@@ -11,10 +11,10 @@ import { accept } from "./rules.ts";
 
 const ASSET_DAYS = 365;
 
-/** `DependsOn` does not list these types: it would need 30 KB. Other resources need them, so the copies wait for them, too. */
+/** `DependsOn` of the copies omits these types, because it would need 30 KB. The listed resources need them, so the copies wait, too. */
 const IMPLIED = /^AWS::(?:IAM::Role|Lambda::(?:Function|Alias|Version))$/;
 
-/** Call it when the stack has all its other resources. */
+/** Copies the files. Call it last, because the copies depend on all other resources of the stack. */
 export function publishFiles(home: Construct, bucket: IBucket, settings: ConsoleSettings, logDays: number): void {
   const logGroup = new LogGroup(home, "PublishLogs", { retention: logDays, removalPolicy: RemovalPolicy.DESTROY });
   const common = { destinationBucket: bucket, prune: false, logGroup, memoryLimit: 256 };

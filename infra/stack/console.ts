@@ -39,7 +39,7 @@ import { CONSOLE_PROOF } from "./web-acl.ts";
 
 interface Served {
   readonly url: string;
-  /** Call it when the stack has all its other resources. */
+  /** Copies the console's files. Call it last, because the copies depend on all other resources of the stack. */
   readonly publish: () => void;
 }
 

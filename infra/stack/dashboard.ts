@@ -72,7 +72,7 @@ function alarmsByNameOf(stack: Stack, data: Stack): IAlarm[] {
 
 type Watched = ReturnType<typeof watchedIn>;
 
-/** Searches the whole stack, so that a new alarm, dead-letter queue or log group needs no change here. */
+/** Returns what the dashboard shows. Searches the whole stack, so that a new alarm, dead-letter queue or log group needs no change here. */
 function watchedIn(stack: Stack, queues: Platform) {
   const all = stack.node.findAll();
   const functions = all.filter((one) => one instanceof LambdaFunction);

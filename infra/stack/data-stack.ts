@@ -84,7 +84,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
 const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedTable | undefined =>
   activeTable && Table.fromTableAttributes(scope, "ActiveTable", activeTable);
 
-/** The user pool and the table have deletion protection, so a first deployment that failed after them could not be rolled back. */
+/** Creates the user pool and table last: their deletion protection would prevent the rollback of a first deployment that fails later. */
 function createProtectedLast(stack: Stack, table: Table): void {
   const userPool = stack.node.tryFindChild("UserPool");
   // The backup selection (`Backups/Plan/Table`) is missing in this list, because it needs the table.
@@ -162,7 +162,7 @@ const corsRule = (origins: readonly string[]): CorsRule => ({
   maxAge: 600,
 });
 
-/** Without its own domain, the console's host name is not known yet. Other hosts of CloudFront gain nothing: only the API signs URLs. */
+/** Without a domain, the console's host name is not known yet, so all CloudFront hosts are allowed. Only the API signs URLs for uploads. */
 function consoleCorsRule({ localUrl, domain }: Console): CorsRule {
   const origin = localUrl ?? (domain === undefined ? "https://*.cloudfront.net" : `https://${domain.name}`);
   return {
@@ -209,7 +209,7 @@ const uploadNotifications = (queue: Queue) => ({
   ],
 });
 
-/** S3 checks this policy when it configures notifications, so the policy exists before the bucket, and cannot name it. */
+/** S3 checks this policy when it configures the notifications. So the policy must exist before the bucket, and cannot name the bucket. */
 function allowNotifications(bucket: Bucket, queue: Queue): void {
   const { account } = Stack.of(queue);
   queue.addToResourcePolicy(

@@ -22,7 +22,7 @@ export function createDomain(scope: Construct, { name, certificate }: Domain): v
   });
 }
 
-/** Maps the domain to the API. Its name is a literal string, because CloudFormation refuses to change an export that a stack imports. */
+/** Maps the domain to the API. The name is a literal, because CloudFormation refuses to change an export that another stack imports. */
 export function mapDomain(scope: Construct, api: SpecRestApi, { name, basePath }: Domain): void {
   new CfnBasePathMapping(scope, "DomainMapping", {
     domainName: name,

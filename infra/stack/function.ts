@@ -101,7 +101,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   return made;
 }
 
-/** Callers use the alias of a function that CodeDeploy replaces step by step. Creates this alias, so call it only once. */
+/** Returns how callers invoke a function: through its alias if CodeDeploy replaces it step by step. Creates the alias, so call it once. */
 export function called(deployed: LambdaFunction, file: string, { capacity }: Platform) {
   const alias = aliasOf(deployed, file, capacity.provisioned[file]);
   return { functionArn: alias ?? deployed.functionArn, functionName: alias ?? deployed.functionName };

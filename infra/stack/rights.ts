@@ -74,7 +74,7 @@ const poolActions: Record<NonNullable<Access["identityProvider"]>, string[]> = {
 
 /**
  * Actions on the same key families share a statement. The families of one action are never split, because one statement must allow all keys
- * of a batch or a transaction. They are in the order of `families`, so that the template does not change when a route lists its
+ * of a batch or a transaction. The patterns are in the order of `families`, so that the template does not change when a route lists its
  * families differently.
  */
 function tableStatements(access: TableAccess, resource: string): PolicyStatement[] {

@@ -26,7 +26,7 @@ const errorAlarms: ReadonlySet<string> = new Set(["ServerErrors", "Errors", "Ite
 
 /**
  * Returns undefined if the function is always replaced at once. `rollout=at-once` and the preset `small` have the aliases, too. Otherwise a
- * change of these settings would change the ARNs, and API Gateway would lack rights between two changes of CloudFormation.
+ * change of these settings would change the ARNs, and API Gateway would have no right to the new ARN for a part of the deployment.
  */
 export function aliasOf(deployed: LambdaFunction, file: string, ready: number | undefined): string | undefined {
   if (!isGradual(file)) return undefined;

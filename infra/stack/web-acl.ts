@@ -13,7 +13,7 @@ import { stackUuid } from "./stack-id.ts";
 /** The CloudFront function infra/edge/api-request.js sets this header to the user's IP address, and overwrites a value from the client. */
 export const VIEWER_ADDRESS = "x-viewer-address";
 
-/** CloudFront sets this header to the UUID of the stack, which is not public. A client that knows it can avoid the limit by address. */
+/** CloudFront sets this header to the stack's UUID, which is not public. A client that knows the UUID can avoid the limit by address. */
 export const CONSOLE_PROOF = "x-console-proof";
 
 const WINDOW_SECONDS = 300;

@@ -95,7 +95,7 @@ export function checked<S extends z.ZodMiniType>(
   throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
 }
 
-/** Returns options for `parseArgs`. An option that accepts `true` takes no value. One that accepts a list may be repeated. */
+/** Returns the options of a schema for `parseArgs`. One that accepts `true` takes no value. One that accepts a list may be repeated. */
 export function optionsIn(shape: z.core.$ZodShape): ParseArgsOptionsConfig {
   const optionOf = (schema: z.core.$ZodType) => {
     const accepts = (value: unknown): boolean => z.safeParse(schema, value).success;
@@ -127,7 +127,7 @@ export const command = <S extends z.ZodMiniObject>(
   },
 });
 
-/** Runs the command that the first argument names. Its schema must refuse the options of the other commands. */
+/** Runs the command that the first argument names. Its schema must refuse the options of other commands, because all are parsed alike. */
 export const runCommands = (usage: string, commands: Readonly<Record<string, Command>>): Promise<void> =>
   runCommand(async () => {
     const options = Object.assign({}, ...Object.values(commands).map((one) => one.options));

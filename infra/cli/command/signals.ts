@@ -5,7 +5,7 @@ import { codeOf } from "./error.ts";
 /** Time within which a second signal is ignored, in milliseconds. */
 const REPEAT_MS = 2_000;
 
-/** After Ctrl-C, this process gets one signal from the terminal and one that npm forwards, so an early second signal is ignored. */
+/** Calls `stop` at the first signal and `endNow` at a later one. Ignores the early second signal that npm forwards after Ctrl-C. */
 export function onSignal(
   stop: () => void,
   endNow: () => void,

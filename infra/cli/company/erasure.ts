@@ -24,7 +24,7 @@ export interface ErasureContext {
   readonly progress?: (line: string) => void;
 }
 
-/** Functions may still write for this long after a suspension: API Gateway caches rights for 60 s, and a function lasts 15 minutes. */
+/** Milliseconds after a suspension until no function writes: API Gateway caches rights for 60 s, and a function runs up to 15 minutes. */
 export const QUIET_MS = 16 * 60_000;
 /**
  * Milliseconds from the removal of the webhooks to the removal of users, files and rows. SQS delays a message by at most 15 minutes, so the
@@ -242,7 +242,7 @@ export function remainsUntil(erasedAt: string, retention: DeployedRetention): Re
   };
 }
 
-/** AWS Backup sets the expiry of a copy when it makes the copy, so a later change of the settings does not matter. */
+/** Says when the backups expire. AWS Backup sets the expiry when it makes a copy, so new settings do not change that of older copies. */
 function backups(retention: DeployedRetention, after: (days: number) => string): string {
   const others = "copies made by hand, or under earlier settings, may remain longer";
   return retention.backupDays === 0

@@ -19,7 +19,7 @@ interface ExportContext {
   readonly files: FileStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /** The size of a part before compression. The export checks it after each page of rows, so a part can be larger. The default is 8 MiB. */
+  /** Target bytes of an exported part before compression, checked after each page of rows, so a part can be larger. Default: 8 MiB. */
   readonly partBytes?: number;
 }
 
@@ -138,7 +138,7 @@ class CompanyExport {
     }
   }
 
-  /** Exports the facts that are only in the company index, which the export leaves out. A flush would later store the same rows. */
+  /** Exports the facts that no flush has stored as rows yet. They are only in the company index, and the export leaves out the index. */
   async #exportActivity(): Promise<void> {
     const { counts } = this.#progress;
     const facts = await unloggedFacts(this.#context.rows.table, this.#companyId);
@@ -169,7 +169,7 @@ class CompanyExport {
     await this.#save();
   }
 
-  /** A repeated command overwrites a part that was not recorded, because the key has the number of recorded parts plus one. */
+  /** A part's S3 key has the number of recorded parts plus one, so a repeated command overwrites a part that was not recorded. */
   async #addPart(kind: "rows" | "files", lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
     const { parts } = this.#progress;
@@ -208,7 +208,7 @@ const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
 
 const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", "previousSecret", "writeId"]);
 
-/** Returns the row without secrets. The fields of a prospect, which are stored as one JSON string, become separate. */
+/** Returns the row without secrets. The JSON string with the fields of a prospect is replaced by the fields. */
 function exportable(row: Item): Item {
   const { fields, ...columns } = row;
   const activity = readableActivity(row);
@@ -222,7 +222,7 @@ function exportable(row: Item): Item {
 
 const Fields = z.record(z.string(), z.unknown());
 
-/** Returns what JSON can express of a value. Damaged compressed bytes, and bytes of another kind, become base64. */
+/** Returns the value in a form for JSON. Compressed bytes are decompressed. Damaged compressed bytes and other bytes become base64. */
 function plain(value: unknown, onDamage: (reason: string) => void): unknown {
   if (value instanceof Set) return [...value];
   if (!(value instanceof Uint8Array)) return value;

@@ -193,7 +193,7 @@ async function inGroups<T>(
   }
 }
 
-/** Returns the rows by `textOf` of their keys. */
+/** Reads the rows with these keys. Returns a map from `textOf` of each key to its row. */
 export async function byKey(store: RowStore, keys: readonly Key[]): Promise<Map<string, Item>> {
   const found = new Map<string, Item>();
   await inGroups(store, keys, async (group) => {

@@ -47,8 +47,8 @@ async function checksumOf(file: string) {
 }
 
 /**
- * Returns the import of this content with these options, or begins it. The idempotency key depends only on content, options and `old`, an
- * earlier import that cannot be used. So a repeated or concurrent command uses the same import. Each dry run is a new import.
+ * Returns the import of this content with these options, or begins it. The idempotency key depends only on content, options and `old`, the
+ * id of an earlier import that cannot be used. So a repeated or concurrent command uses the same import. Each dry run is a new import.
  */
 async function openOrNew(
   service: Service,

@@ -1,4 +1,4 @@
-/** Calls the service with a user's token, repeats what may succeed later, shows the progress, and saves files. */
+/** For `npm run csv`: calls the service, repeats requests that may succeed later, shows the progress, and saves files. */
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { access, rename, rm, stat } from "node:fs/promises";
@@ -87,7 +87,7 @@ export async function retried<T>({ signal }: Run, server: string, work: () => Pr
   }
 }
 
-/** The codes of errors of the local disk. A repetition would fail too. */
+/** Error codes of a full or faulty local disk. The transfer is then not repeated, because it would fail again. */
 const DISK = /^E(?:NOSPC|FBIG|DQUOT|IO)$/;
 
 /** The reason of a failed `fetch` is in `cause`. If all addresses of a host failed, `cause` has a code but no message. */
@@ -99,7 +99,7 @@ function failureOf(error: unknown, server: string): Failed {
   return new Busy(`${server} does not answer: ${messageOf(cause) || code}`);
 }
 
-/** Returns the headers of a POST that begins a job. The same identity leads to the same job. */
+/** Returns the headers of a POST that begins a job. A repeated POST with the same `identity` returns the first job. */
 export const once = (identity: readonly unknown[]) => ({
   header: { "Idempotency-Key": createHash("sha256").update(JSON.stringify(identity)).digest("base64url") },
 });

@@ -13,7 +13,7 @@ const OWNER = "owner@recorded.test";
 /** Blocks of 128 ids to skip, so that a test can add the recorded rows to any test table without a conflict of ids. */
 const FIRST_BLOCK = 70_000;
 
-/** The rows are in DynamoDB's JSON format, with binary values as base64. */
+/** Returns the rows of a company that `sendRequests` has filled, in DynamoDB's JSON format, with binary values as base64. */
 export async function recordCompany() {
   const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1 });
   try {

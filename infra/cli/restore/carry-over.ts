@@ -86,7 +86,7 @@ export interface CarriedDeliveries {
 
 const CONTINUED_SHOWN = 100;
 
-/** Copies the state of deliveries that have ended or were tried again since the restore point. Removes those whose row has expired. */
+/** Copies the state of deliveries that ended or were tried again since the restore point. Removes those whose current row has expired. */
 export async function carryDeliveries(context: CarryContext): Promise<CarriedDeliveries> {
   let ended = 0;
   let last: CarriedDeliveries = { ended, waiting: 0, continued: [] };

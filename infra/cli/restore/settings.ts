@@ -23,7 +23,7 @@ interface Tables {
   readonly target: TableDescription;
 }
 
-/** Applies all settings but the stream, which must be enabled last. Can be repeated. */
+/** Applies all settings of the source to the restored table, except the stream. `enableStream` enables the stream last. Can be repeated. */
 export async function applySettings(context: RestoreContext, tables: Tables): Promise<void> {
   await copyTags(context.client, tables);
   await copyPolicy(context.client, tables);
@@ -36,7 +36,7 @@ export async function applySettings(context: RestoreContext, tables: Tables): Pr
   }
 }
 
-/** Returns the stream's ARN. The publisher reads a stream from its beginning, so rows that must cause no event must be written before. */
+/** Enables the stream, returns its ARN. The publisher reads it from its beginning, so rows that must cause no event are written before. */
 export async function enableStream(context: RestoreContext, { source, target }: Tables): Promise<string> {
   const { client } = context;
   const name = nameOf(target);

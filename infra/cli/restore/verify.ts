@@ -53,7 +53,7 @@ async function faultsOf({ rows: { table }, clock, wait, isRepairing }: VerifyCon
 
 /**
  * Returns the faults of a check. A differing record is a fault only if it differs a second time, and at most 10 000 records are compared
- * again. The number of further differing records is the first fault, because a report shows only the first faults.
+ * again. The number of records that were not compared again comes first, because a report shows only the first faults.
  */
 export const indexFaults = ({ faults, unexamined }: Pick<Verdict, "faults" | "unexamined">): readonly string[] =>
   unexamined === 0 ? faults : [`${unexamined} more records differed and were not compared again`, ...faults];

@@ -33,7 +33,7 @@ export async function restoreWholeTable(
   return prepare(context, await restoreTable(context, { ...request, target: carry.restored.tableName }), carry);
 }
 
-/** @throws if the service uses the table, or if it is no copy of a table of the service */
+/** Prepares a table that AWS Backup has restored. Throws if the service uses this table, or if it is no copy of a table of the service. */
 export async function prepareCopy(context: RestoreContext, carry: CarryContext): Promise<WholeRestore> {
   assertUnused(carry);
   const [source, target] = [carry.live.tableName, carry.restored.tableName];

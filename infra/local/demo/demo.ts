@@ -125,7 +125,7 @@ async function describeCompany(context: ApiContext, id: number, ownerId: number,
   };
 }
 
-/** The caller adds the returned entries to the company's index and activity log. */
+/** Stores the rows of new prospects. The caller adds the returned entries to the company's index and activity log. */
 async function loadProspects(
   context: ApiContext,
   company: DemoCompany,

@@ -24,7 +24,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** The number of days before today on which the reps have worked. */
 const WORKED_DAYS = 6;
-/** Working hours, in UTC: in Denver and Phoenix from the morning to the late afternoon of the same date. */
+/** The first working hour in UTC, and the number of working hours. In Denver and Phoenix, this is the daytime of the same date. */
 const [FIRST_HOUR, HOURS] = [15, 8];
 /** The import id of all demo rows. A row with an import id causes no webhook event. */
 const IMPORT_ID = "demo";
@@ -41,7 +41,7 @@ export interface DemoRows {
   readonly facts: readonly Fact[];
 }
 
-/** The dates are relative to today. On the same day, equal random sequences give equal rows, except for ids. */
+/** Builds the rows of prospects, dated relative to today. On the same day, equal random sequences give equal rows, except for ids. */
 export async function demoRows(
   context: ApiContext,
   company: DemoCompany,
@@ -142,7 +142,7 @@ function visited(prospect: StoredProspect, at: string): StoredProspect {
   return { ...prospect, lastStatusChange, updatedAt: at, updatedBy: rep, version: 2 };
 }
 
-/** `place` is a number from 0 to 100. Each status covers a range as wide as its share, and no status covers the rest. */
+/** Returns the status whose range contains `place`, a random number from 0 to 100. The range of each status is as wide as its share. */
 function statusFor({ statuses }: DemoCompany, place: number): StoredStatus | undefined {
   let end = 0;
   return statuses.find(({ value }) => {

@@ -68,7 +68,7 @@ export class BucketRules {
     app.addHook("onRoute", (route) => {
       const { handler } = route;
       route.bodyLimit = MAX_OBJECT_BYTES;
-      // The handlers of fauxqs return nothing. Fastify would then send the reply again while the hook `onSend` is still running.
+      // Return the reply, because the handlers of fauxqs return nothing. Fastify would then send the reply again during the hook `onSend`.
       route.handler = async function (request, reply) {
         return (await handler.call(this, request, reply)) ?? reply;
       };
@@ -94,7 +94,7 @@ export class BucketRules {
       if (isNewObject(call) && reply.statusCode === 200) await this.#notify(call, request, reply);
       return this.#isHidden(request, call, reply) ? refusal(reply, 403, "AccessDenied") : payload;
     });
-    // A preflight is not signed: the signature of a presigned URL is for the method of the later request.
+    // Check no signature here: the signature of a presigned URL is for the method of the request that follows the preflight.
     app.options("/*", async (request, reply) => {
       const answer = preflight(this.#bucketOf(callOf(request)), request.headers);
       if (typeof answer === "string") return refuse(reply, answer === "BadRequest" ? 400 : 403, answer);
@@ -123,7 +123,7 @@ export class BucketRules {
     const { bucket: name, key } = call;
     for (const { Queue, Filter } of this.#bucketOf(call)?.NotificationConfiguration?.QueueConfigurations ?? []) {
       if (!key.startsWith(Filter.S3Key.Rules[0].Value)) continue;
-      // The headers of a completed multipart upload have no ETag.
+      // After a multipart upload, the notification has an empty eTag, because the response of fauxqs has no ETag header.
       const eTag = String(reply.getHeader("etag") ?? "").replaceAll('"', "");
       const object = { key: encodeURIComponent(key).replaceAll("%2F", "/"), size: bytesOf(body).length, eTag };
       await this.#send(nameOfArn(Queue), created(name, object));
@@ -154,7 +154,7 @@ const created = (bucket: string, object: object): object => ({
   ],
 });
 
-/** Returns the access key of a request, which a presigned URL has in its query. */
+/** Returns the access key that has signed a request. It is in a header, or in the query of a presigned URL. */
 function signerOf({ headers }: Request, { searchParams }: URL): string {
   return callerOf(headers) ?? String(searchParams.get("X-Amz-Credential")?.split("/")[0]);
 }

@@ -1,4 +1,4 @@
-/** Reads from a request to AWS who calls, and what. */
+/** Reads the caller and the operation from a request to a local server of AWS. */
 import type { IncomingHttpHeaders } from "node:http";
 
 /** Returns the access key with which the request is signed. Each function of the local service has its own name as access key. */

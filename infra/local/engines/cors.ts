@@ -14,7 +14,7 @@ export function corsHeaders(bucket: Bucket | undefined, method: string, { origin
   return rule === undefined || origin === undefined ? {} : headersOf(rule, origin);
 }
 
-/** Returns S3's error code instead of headers if no rule allows the request. */
+/** Returns the headers of the answer to a preflight, or S3's error code if no rule allows the request. */
 export function preflight(
   bucket: Bucket | undefined,
   { origin, ...headers }: IncomingHttpHeaders,

@@ -141,7 +141,7 @@ function killGroup(pid: number): void {
   }
 }
 
-/** Throws a LocalError with instructions if npm has no package of the server for this machine, or did not install it. */
+/** Returns the server's path. Throws a LocalError with instructions if npm has no package of it for this machine, or did not install it. */
 export function serverBinary(): string {
   const platform = `${process.platform}-${process.arch}`;
   try {

@@ -8,7 +8,7 @@ import { dropTable, ensureTable } from "./tables.ts";
 
 export type Engines = Awaited<ReturnType<typeof startEngines>>;
 
-/** Where the servers store their data. Without a place, the data of the server is in memory only. */
+/** Where the servers store their data. A server without a place stores its data only in memory. */
 export interface Places {
   readonly database?: string;
   readonly queues?: string;

@@ -14,7 +14,7 @@ const TOKEN_SECONDS = 12 * 3_600;
 export type Identity = Awaited<ReturnType<typeof createIdentity>>;
 type Claims = Readonly<{ sub: string; [name: string]: unknown }>;
 
-/** A private RSA key as JWK. The other fields are its numbers. */
+/** A private RSA key as JWK. The fields that are not listed are the numbers of the key. */
 export const SigningKey = z.catchall(z.object({ kid: z.string(), alg: z.string(), kty: z.string() }), z.string());
 export type SigningKey = z.infer<typeof SigningKey>;
 
@@ -48,7 +48,7 @@ const Address = z.object({ companyId: z.int(), userId: z.int() });
 const CompanyAddress = z.object({ sk: z.string(), userId: z.int() });
 const User = z.object({ sub: z.string(), isWithdrawn: z.optional(z.literal(true)) });
 
-/** Also finds users whose invitation was withdrawn, because tests check that the service refuses the tokens of these users. */
+/** Returns a user's subject, also after the withdrawal of the invitation: tests check that the service refuses tokens of these users. */
 export async function subjectOf(table: Table, email: string): Promise<string | undefined> {
   const address = email.toLowerCase();
   const userAt = async (companyId: number, userId: number) =>

@@ -1,4 +1,4 @@
-/** Reads the functions' IAM policies from the templates. The local servers of DynamoDB, S3 and KMS refuse what they do not allow. */
+/** Reads the functions' IAM policies from the templates. The local servers of DynamoDB, S3 and KMS refuse calls that no policy allows. */
 import * as z from "zod/mini";
 import { OneOrMany, Policies, type Statement } from "../../release/rights.ts";
 import { Template } from "../template/resources.ts";
@@ -32,8 +32,8 @@ export function statementsByFunction(
 export type FileRights = ReturnType<typeof fileRights>;
 
 /**
- * The right `s3:GetObject` on `…/uploads/*` allows a function to read the objects whose keys begin with `uploads/`. A caller that is not a
- * function may do everything.
+ * Checks rights to files by folder. For example, a function with the right `s3:GetObject` on `…/uploads/*` may read the objects whose keys
+ * begin with `uploads/`. A caller that is not a function may do everything.
  */
 export function fileRights(statements: PolicyStatements) {
   return {

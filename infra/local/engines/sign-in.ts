@@ -85,7 +85,7 @@ export function createSignIn({ identity: { service }, redirectUri, roles, subjec
   };
 }
 
-/** Gives each code and refresh token of the package to the user who was chosen on the page. Each of them is valid once. */
+/** Stores to which user each code and refresh token of the package belongs. A code or refresh token is valid once. */
 function addGrants(service: Identity["service"], chosen: WeakMap<IncomingMessage, Grant>): void {
   const grants = new LRUCache<string, Grant>({ max: KEPT });
   const nameIn = ({ body }: TokenRequestIncomingMessage): string => {
@@ -99,7 +99,7 @@ function addGrants(service: Identity["service"], chosen: WeakMap<IncomingMessage
   });
   service.on(Events.BeforeTokenSigning, ({ payload }: MutableToken, request: TokenRequestIncomingMessage) => {
     const { sub, accessSeconds } = grants.get(nameIn(request)) ?? {};
-    // Only the ID token has an audience.
+    // Only an ID token has an audience. An access token gets the claims of Cognito's access tokens.
     const own = "aud" in payload ? { token_use: "id" } : accessClaims(payload.iat + (accessSeconds ?? 0));
     Object.assign(payload, { sub, ...own });
   });

@@ -10,7 +10,7 @@ export interface Answer {
   readonly body: string | Uint8Array;
 }
 
-/** The errors that the local gateway sends. The definition has a response for each of them. */
+/** The errors that the local gateway sends. The API definition has a response for each of them. */
 export type GatewayError =
   | "UNAUTHORIZED"
   | "ACCESS_DENIED"
@@ -25,7 +25,7 @@ export type GatewayError =
   | "INTEGRATION_FAILURE"
   | "INTEGRATION_TIMEOUT";
 
-/** `authorizer` is the context that the authorizer function returned. It is undefined if the error occurred before. */
+/** `authorizer` is the context that the authorizer function returned. It is undefined if the function was not called, or failed. */
 export type GatewayErrors = (
   type: GatewayError,
   requestId: string,

@@ -35,7 +35,7 @@ interface Authorized {
   readonly apiKey: string | undefined;
 }
 
-/** The error response to the client may contain values of `context`. */
+/** The policy denies the request. The error response to the client may contain values of `context`. */
 export class Denied {
   readonly context: AuthorizerContext;
   constructor(context: AuthorizerContext) {

@@ -54,7 +54,7 @@ function readQuery(search: string): Map<string, string[]> {
 
 const decoded = (text: string): string => decodeURIComponent(text.replaceAll("+", " "));
 
-/** Returns the first query parameter, as it was sent, that makes `readRequest` return undefined. */
+/** Returns the name, as it was sent, of the first query parameter with a percent escape that `readRequest` cannot decode. */
 export function unreadableParameter(target = ""): string | undefined {
   for (const part of splitOnce(target, "?")[1].split("&")) {
     try {

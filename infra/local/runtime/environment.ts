@@ -95,7 +95,7 @@ interface EnvironmentOptions extends ThreadOptions {
 /** The message of the log line of an error that the code of a function has not caught. */
 export const UNCAUGHT = "Uncaught Exception";
 
-/** V8's default size of the heap for new objects would use about 50 MB in each environment. */
+/** The heap for new objects in an environment. With V8's default size, it would use about 50 MB. */
 const YOUNG_GENERATION_MB = 16;
 
 const run = promisify(execFile);
@@ -203,7 +203,7 @@ export class Environment {
     if (message.type === "head") running.sink?.head(message.metadata);
     else if (message.type === "chunk") {
       const passed = running.sink?.chunk(message.data) ?? Promise.resolve();
-      // The function may have given up the response meanwhile, and another invocation may run.
+      // Send nothing if this invocation has ended meanwhile, because the thread may already run another one.
       const send = (answer: ToWorker): void => {
         if (this.#running === running) this.#send(answer);
       };
@@ -218,7 +218,7 @@ export class Environment {
     }
   }
 
-  /** After a crash or a time-out, the state of the environment is unknown, so the next invocation gets another one. */
+  /** Ends the environment after a crash or a time-out, because its state is unknown. The next invocation gets another environment. */
   #die(errorType: string, errorMessage: string): void {
     this.alive = false;
     const running = this.#running;

@@ -3,7 +3,7 @@
 /**
  * Returns a function that gives a holder a turn (the right to use one environment), and resolves with the function that ends the turn. A
  * holder has at most `most` turns at a time. Lambda has hundreds of environments for a function, but this machine has few, and a client
- * that reads no bytes keeps one busy for seconds.
+ * that reads no bytes keeps an environment busy for seconds.
  */
 export function createTurns(most: number): (holder: string) => Promise<() => void> {
   const held = new Map<string, number>();

@@ -29,7 +29,7 @@ export function serviceUrl(env: NodeJS.ProcessEnv = process.env): string {
   return urlAt(HOST, PORT);
 }
 
-/** The error names the first invalid setting. A setting in `flags` gets the prefix `--`, because it is a command-line option. */
+/** Returns an error that names the first invalid setting. A setting in `flags` is a command-line option, so it gets the prefix `--`. */
 export function firstFault({ issues: [first] }: z.core.$ZodError, flags: readonly string[] = []): LocalError {
   const name = String(first?.path[0]);
   const why = first?.code === "custom" ? first.message : "the value is not valid";

@@ -10,7 +10,7 @@ import { s3Client } from "#shared/aws/s3.ts";
 import { sqsClient } from "#shared/aws/sqs.ts";
 import { REGION } from "./address.ts";
 
-/** A poll of a queue takes up to 20 s, and bulk writes can take long on a busy machine. */
+/** Milliseconds to wait for an answer. A poll of a queue takes up to 20 s, and bulk writes can take long on a busy machine. */
 const ANSWER_MS = 30_000;
 
 /** The local servers require a signature but do not verify it, so they accept any credentials. */

@@ -10,7 +10,7 @@ import { LocalError } from "./error.ts";
 
 /** Time in milliseconds within which a client must send its whole request. API Gateway has the same limit. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Clients reuse an idle connection for a shorter time. So the server closes no connection on which a client is just sending. */
+/** Milliseconds after which the server closes an idle connection. Clients stop using it earlier, so none is sending just then. */
 const KEEP_ALIVE_MS = 65_000;
 /** This is more than API Gateway accepts, so that tests can send a huge token to the authorizer function. */
 const MAX_HEADER_BYTES = 1024 * 1024;
@@ -73,7 +73,7 @@ export interface LocalServer {
   stop(): void;
 }
 
-/** Only this machine can reach the server. The port 0 means any free port. If the handler rejects, the connection is closed. */
+/** Starts a server that only this machine can reach. Port 0 means any free port. If the handler rejects, the connection is closed. */
 export async function serveOnLoopback(
   handler: (request: IncomingMessage, response: ServerResponse) => Promise<unknown>,
   port = 0,

@@ -16,7 +16,7 @@ const Rule = z.union([
   z.strictObject({ "anything-but": z.array(z.unknown()) }),
 ]);
 
-/** A record passes if one of the patterns matches it. Throws a LocalError if a pattern has an operator that is not supported. */
+/** Returns a test that a record passes if a pattern matches it. Throws a LocalError if a pattern has an operator that is not supported. */
 export function createFilter(id: string, criteria: Mapping["FilterCriteria"]): Matches {
   if (criteria === undefined) return () => true;
   const patterns = criteria.Filters.map(({ Pattern }) => {

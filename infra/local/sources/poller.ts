@@ -94,7 +94,7 @@ const Report = z.nullish(
   z.looseObject({ batchItemFailures: z.nullish(z.array(z.object({ itemIdentifier: z.string() }))) }),
 );
 
-/** Returns `"all"` if the report is malformed or has an id that is not in the batch. As in Lambda, the whole batch is then retried. */
+/** Returns the failed ids, or `"all"` if the report is malformed or has an unknown id. As in Lambda, the whole batch is then retried. */
 export function failedItems(payload: string, known: ReadonlySet<string>): ReadonlySet<string> | "all" {
   const parsed = z.safeParse(Report, JSON.parse(payload));
   if (!parsed.success) return "all";

@@ -37,7 +37,7 @@ export function queueDriver(source: QueueSource): Driver<Messages> {
   const QueueUrl = queueUrl(queues.endpoint, nameOfArn(mapping.EventSourceArn));
   const waiting = new FairQueue<Message>((message) => groupOf(message) ?? "");
 
-  /** A failed message becomes visible again after the queue's timeout or after a time that the function has chosen. */
+  /** Deletes processed messages. A failed one becomes visible again after the queue's timeout, or a time that the function has chosen. */
   async function process(messages: Messages): Promise<void> {
     const visible = entriesOf(messages).map((entry) => ({ ...entry, VisibilityTimeout: visibilitySeconds }));
     await queues.sqs.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries: visible }));

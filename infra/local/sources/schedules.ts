@@ -21,7 +21,7 @@ const RATE = /^rate\((\d+) minutes?\)$/;
 const RETRIES = 2;
 const RETRY_MS = 60_000;
 
-/** With `assume: "messages-lost"` in its event, the sweeper sends a queue message for every waiting webhook delivery. */
+/** Starts the schedules. If the queues are new, the first event lets the sweeper send a queue message for every waiting delivery. */
 export function startSchedules(schedules: Schedules): RunningSource {
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();

@@ -48,7 +48,7 @@ export async function processBatch(records: Records, rules: BatchRules, effects:
     await checkpoint(fresh.slice(0, count), effects);
     const rest = fresh.slice(count);
     if (rest.length === 0) continue;
-    // An invocation that has processed some records is no failure.
+    // An invocation that has processed some records does not count as a failure.
     if (count > 0) parts.unshift({ records: rest, failures });
     else parts.unshift(...(await partsAfterFailure({ records: rest, failures }, threw, rules, effects)));
   }
@@ -61,7 +61,7 @@ function oldOf(records: Records, { maxAgeSeconds }: BatchRules, effects: BatchEf
   return firstFresh === -1 ? records : records.slice(0, firstFresh);
 }
 
-/** `count` is the number of records before the first failed one. */
+/** Invokes the function. Returns whether it threw, and in `count` the number of records before the first failed one. */
 async function attempt(records: Records, effects: BatchEffects): Promise<{ count: number; threw: boolean }> {
   let payload: string;
   try {

@@ -31,7 +31,7 @@ interface StreamSource {
   readonly onFailure: (body: object) => Promise<void>;
 }
 
-/** The wait doubles after each failure. Lambda waits longer, but the tests would then take longer. */
+/** Milliseconds to wait before a retry. The wait doubles after each failure. Lambda's longer waits would make the tests slow. */
 const RETRY_MS = { first: 100, longest: 1_000 } as const;
 const PAGE_RECORDS = 1_000;
 
@@ -48,7 +48,7 @@ export class StreamDriver implements Driver<ShardBatch> {
   readonly #iterators = new Map<string, string>();
   #shards: readonly string[] = [];
   #batches: ShardBatch[] = [];
-  /** The version of the tables at which the stream had no further records. */
+  /** The version of the tables at which the stream had no further records. At this version, `fetch` does not ask again. */
   #emptyAt: number | undefined;
 
   constructor(source: StreamSource) {
@@ -120,7 +120,7 @@ export class StreamDriver implements Driver<ShardBatch> {
     return (StreamDescription?.Shards ?? []).map(({ ShardId }) => String(ShardId));
   }
 
-  /** If the stream no longer contains the stored position, the iterator begins at the start of the shard. */
+  /** Returns an iterator after the stored position, or at the start of the shard if the stream no longer contains this position. */
   async #iterator(ShardId: string): Promise<string> {
     const { streams, streamArn: StreamArn, positions } = this.#source;
     const SequenceNumber = positions.get(this.#key(ShardId));

@@ -144,7 +144,7 @@ export const schemas = {
     EventSourceArn: z.string(),
     FunctionName: z.string(),
     BatchSize: z.int(),
-    /** A stream's event source never waits for more records, because this setting is only a maximum. */
+    /** The maximum wait for more records. The local event source of a stream never waits, which this setting allows. */
     MaximumBatchingWindowInSeconds: z._default(Seconds, 0),
     FunctionResponseTypes: z.tuple([z.literal("ReportBatchItemFailures")]),
     FilterCriteria: z.optional(z.strictObject({ Filters: z.array(z.strictObject({ Pattern: z.string() })) })),
