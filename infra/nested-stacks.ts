@@ -53,7 +53,7 @@ export function withoutNesting(template: unknown, read: (resource: Resource) => 
   const twice = added.find(([id]) => id in parent.Resources);
   if (twice !== undefined) throw new Error(`${twice[0]} is a resource of a nested stack and of its parent`);
   const joined = { ...parent, Resources: Object.fromEntries([...own, ...added]) };
-  // `Fn::GetAtt: [id of the stack, "Outputs.NAME"]` reads an output of a nested stack.
+  // Replace `Fn::GetAtt: [id of the stack, "Outputs.NAME"]`, which reads an output of a nested stack, by the value of the output.
   return replaced(joined, (value) => {
     const [id, attribute] = z.safeParse(Attribute, value["Fn::GetAtt"]).data ?? [];
     return inner.get(id ?? "")?.Outputs[attribute?.replace(/^Outputs\./, "") ?? ""]?.Value;

@@ -37,7 +37,7 @@ const KEPT = 4;
 
 export interface BundleOptions {
   readonly signIn?: LocalSignIn;
-  /** If true, the bundles are those of `bundleShared`. */
+  /** If true, modules that several functions import are in shared files (`bundleShared`). */
   readonly isShared?: boolean;
 }
 
@@ -63,7 +63,7 @@ export async function cachedBundle(
   return new Map(z.parse(Bundles, JSON.parse(readFileSync(join(entry, "bundles.json"), "utf8"))));
 }
 
-/** If this process starts two local services at once, both wait for the same build. */
+/** The builds that are running. Two local services that start in this process at the same time wait for the same build. */
 const building = new Map<string, Promise<void>>();
 
 function built(...[entry, files, isShared]: Parameters<typeof addEntry>): Promise<void> {

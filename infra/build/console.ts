@@ -16,7 +16,7 @@ const STATE = join(folder, "dist.sha256");
 /** The console imports only some files of `shared`. A change of another file there also causes a build, which takes a few seconds. */
 const SOURCES = ["console", "docs/client/api.ts", "docs/client/client.ts", "package-lock.json", "shared"];
 
-/** Builds the console. Returns false if the last build has the same sources, so that none was needed. */
+/** Builds the console if its sources have changed since the last build. Otherwise returns false. */
 export async function buildConsole(): Promise<boolean> {
   removeLeftovers();
   const hash = cacheKey([], SOURCES);

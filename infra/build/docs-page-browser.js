@@ -7,7 +7,7 @@
   const { style, script, guides, signIn } = await new Response(unpacked).json();
   const add = (name, textContent) => document.head.append(Object.assign(document.createElement(name), { textContent }));
   add("style", style);
-  // The content security policy of the page allows the script of Swagger UI by its hash.
+  // The browser runs this script, because the content security policy of the page contains its hash.
   add("script", script);
 
   const { SwaggerUIBundle } = window;

@@ -1,4 +1,4 @@
-/** Writes the committed files that a command generates. With `--check`, it fails if one of them is out of date. */
+/** Writes the committed files that a command generates. With `--check`, only compares them, and fails if one is out of date. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
 import { exitCodes, optionsOf } from "../cli/command/options.ts";
@@ -12,7 +12,7 @@ export interface Generated {
 interface Generator {
   readonly command: string;
   readonly generate: () => Promise<readonly Generated[]>;
-  /** Returns reasons why the generated files are not acceptable, with which `--check` fails. */
+  /** Returns further reasons for which `--check` fails, for example a change that breaks clients of the API. */
   readonly faults?: () => Promise<readonly string[]>;
 }
 

@@ -39,7 +39,7 @@ export async function createCanary({ stackName, table, parameters, pool, client 
   if (signIn === undefined) throw new WrongUsage(`this stack uses an external identity provider\nusage: ${usage}`);
   const owner = { email: EMAIL, firstName: "Smoke", lastName: "Test", sub: signIn.sub };
   const made = await createCompany(contextOn(table), { name: COMPANY, owner }).catch((error: unknown) => {
-    // This user already has a company, which an earlier call created.
+    // An earlier call has created the company and the user, so only the credentials are new.
     if (error instanceof ApiError && error.code === "conflict") return undefined;
     throw error;
   });

@@ -137,7 +137,7 @@ function identitiesOf({ isLocal, userPoolId, dynamoDb }: TableInUse): IdentityPr
 
 async function create(input: z.output<typeof NewCompany>): Promise<number> {
   const { name, owner: email, sub } = input;
-  // `--sub` names the owner's subject at an external identity provider. The local service never uses such a provider.
+  // With `--sub`, the target is never the local service, because that uses no external identity provider.
   const target = await (sub === undefined ? tableInUse : deployedTable)(chosenStack(input));
   const identity = sub === undefined ? await identitiesOf(target).invite(email) : { sub };
   const owner = { email, firstName: input["first-name"], lastName: input["last-name"], ...identity };

@@ -93,7 +93,7 @@ function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, strea
   };
   async function consume(consumer: "events" | "indexes", { Body }: Message): Promise<void> {
     const found = await streamRecords(streams, outputs.TableName, Body);
-    // The lost record would only start a flush of the company index, as the company's next write does.
+    // Nothing is lost: the record would only have started a flush of the company index, and the company's next write starts one, too.
     if (found === undefined && consumer === "indexes") return;
     if (found === undefined) {
       throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");
@@ -117,7 +117,7 @@ const sendBack =
     await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: Body, MessageGroupId }));
   };
 
-/** Returns SQS's estimate. It includes messages that have just failed again and are not visible yet. */
+/** Returns SQS's estimate of the number of messages, with those that have just failed again and are not visible yet. */
 async function countMessages(sqs: SQSClient, QueueUrl: string): Promise<number> {
   const { Attributes = {} } = await sqs.send(
     new GetQueueAttributesCommand({

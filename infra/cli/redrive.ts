@@ -21,7 +21,7 @@ export interface Redrive {
 export interface Redriven {
   readonly done: number;
   readonly failed: number;
-  /** False after `IDLE_BATCHES` consecutive batches of messages to skip. The queue may then contain further messages to process. */
+  /** False if the command ended after `IDLE_BATCHES` batches without a message to process. The queue may still contain such messages. */
   readonly isComplete: boolean;
 }
 

@@ -70,8 +70,8 @@ export const cacheControl = (path: string): string =>
   path.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache";
 
 /**
- * A page may contact only its own origin, the bucket to which it uploads files, and the origins of the base map. It requires Trusted Types
- * and allows only two policies: one for the map's worker (console/src/map/worker.ts) and one for the service worker
+ * A page may contact only its own origin, the bucket to which it uploads files, and the origins of the base map. The page requires Trusted
+ * Types and allows only two policies: one for the map's worker (console/src/map/worker.ts) and one for the service worker
  * (console/src/shell/installed.ts).
  * @param uploadOrigin the origin of the presigned URLs
  */

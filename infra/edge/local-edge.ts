@@ -38,7 +38,7 @@ export interface Edge {
 }
 
 interface Site {
-  /** The URL at which a sign-in ends. */
+  /** The URL of the console, to which the browser returns after a sign-in. */
   readonly consoleUrl: string;
   /** The origin of presigned URLs, which the console's content security policy must allow. */
   readonly uploadOrigin: string;
@@ -74,7 +74,7 @@ export function createEdge({ consoleUrl, uploadOrigin, settings }: Site): Edge {
       const file = result.uri.slice(1);
       const answer = await answerOf(file, /\bgzip\b/.test(acceptEncoding ?? ""));
       if (answer === undefined) {
-        // In a deployment, CloudFront may not list the bucket, so S3 responds with 403 for a missing file. The local service does the same.
+        // Respond with 403 as in a deployment: S3 does so for a missing file, because CloudFront has no right to list the bucket.
         const kind = { "Content-Type": "text/plain", "Cache-Control": "no-cache" };
         return send(403, { ...headers, ...kind }, "the console has no such file\n");
       }

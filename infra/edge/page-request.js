@@ -1,7 +1,7 @@
 // CloudFront runs this function for each request that is not for the API (cloudfront-js-2.0). The console is a single-page application: the
 // script of one page shows the view for the path. So the function changes every path without a file extension to this page.
-// A path such as /api, /API/prospects or /health/ is probably a mistyped path of the API. If it got the page, its client would take the
-// status 200 for a success. So it gets the error that the API sends for an unknown path.
+// A path such as /api, /API/prospects or /health/ is probably a mistyped path of the API. With the page, its client would take the status
+// 200 for a success. So the response to such a path is the error that the API sends for an unknown path.
 const MISTYPED = /^\/+(?:api|docs|health|openapi[^/]*)(?:\/|$)/i;
 
 function handler(event) {

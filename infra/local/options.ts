@@ -72,7 +72,7 @@ const LOCAL_CAPACITY: Capacity = {
   deliverySenders: 5,
   reserved: {},
   memoryMb: {},
-  // A local function has few environments, and function.ts divides them among the companies that read streamed responses.
+  // No throttle is needed, because function.ts divides the environments of a function among companies that read streamed responses.
   limitsStreams: false,
 };
 

@@ -35,7 +35,7 @@ interface Comparison {
   readonly report: (problem: string) => void;
 }
 
-/** Who writes a part of the contract, and its name in a report. */
+/** A part of the contract: whether it is a request or an answer, and its name in a report. */
 interface Part {
   readonly direction: Direction;
   readonly name: string;

@@ -74,7 +74,7 @@ export function problemResponses(): Record<string, JsonSchema> {
 
 function response(status: number, code: ProblemCode): JsonSchema {
   const { title } = problems[code];
-  // 409 has this header for the code `request_in_progress`: an earlier request with the same Idempotency-Key is still running.
+  // A 409 has `Retry-After` for the code `request_in_progress`: an earlier request with the same Idempotency-Key is still running.
   const retry = [409, 429, 503].includes(status) ? refTo("Retry-After") : {};
   const challenge = status === 401 ? refTo("WWW-Authenticate") : {};
   const anew = status === 410 ? refTo("Location") : {};

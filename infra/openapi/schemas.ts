@@ -90,7 +90,7 @@ function withTexts(shape: JsonSchema, { fields = {} }: SchemaText): JsonSchema {
   return { ...shape, properties: Object.fromEntries(properties) };
 }
 
-/** Does not match a `$ref`, which has no fields. */
+/** The schema of an object with its fields. A `$ref` has no fields, so it does not match. */
 const ObjectShape = z.looseObject({
   type: z.literal("object"),
   properties: z.record(z.string(), JsonObject),

@@ -94,7 +94,7 @@ export function compare(written: Side, read: Side, direction: Direction, report:
       if (more === undefined) report(place, "may have any value, not only those of a list");
       else if (more.length > 0) report(place, `may be ${more.join(" or ")}`);
     }
-    // A client of the earlier document may wait for a value that the later document no longer lists.
+    // Report values that the later document no longer lists, because a client of the earlier document may wait for one of them.
     const gone = textsOf(reads[KNOWN_VALUES]).filter(
       (value) => !(values ?? textsOf(writes[KNOWN_VALUES])).includes(value),
     );

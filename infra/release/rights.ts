@@ -47,7 +47,7 @@ export function rightsOf(policies: unknown): Right[] {
   });
 }
 
-/** One right of `after` must have all key patterns of a right in `before`: IAM requires one statement for all keys of a request. */
+/** Returns the rights that `after` lacks. One right must allow all keys of an old right, because IAM does not combine statements. */
 export function lostRights(before: readonly Right[], after: readonly Right[]): Right[] {
   return before.filter(
     ({ action, on, keys, condition }) =>

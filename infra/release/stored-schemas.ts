@@ -98,7 +98,7 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
 
 export type RecordedSchemas = Readonly<Record<string, { readonly shape: number; readonly schema: unknown }>>;
 
-/** Keywords that do not change the stored form. `pattern` is among them, because another version of zod may write patterns differently. */
+/** Keywords that a release does not record. They do not change the stored form, and another zod version may write `pattern` differently. */
 const texts = ["id", "title", "description", "examples", "pattern"] as const;
 
 /** Returns the schemas without texts. `shape` is the version of the stored fields (`shared/db/shapes.ts`). */

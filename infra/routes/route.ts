@@ -12,7 +12,7 @@ export interface Route extends Marks {
 }
 
 interface Marks {
-  /** Set if the file was renamed after a release: code generators name methods after the operation id. The default comes from `file`. */
+  /** The old operation id of a function whose file was renamed: code generators name methods after it. By default, it comes from `file`. */
   readonly operationId?: string | undefined;
   /** The response may exceed 6 MB, the limit without streaming. `shared/http/streaming.ts` creates the handler. */
   readonly streamed?: true | undefined;

@@ -31,7 +31,7 @@ const declared: readonly Route[] = [
   ...webhookRoutes,
 ];
 
-/** Adds the rights for idempotency keys to each POST that accepts such a key: to those that need a token and change something. */
+/** Adds the rights for idempotency keys to each POST that accepts them: one that needs a token and changes something. */
 const withIdempotency = (route: Route): Route => {
   if (route.method !== "POST" || route.public || route.isRead) return route;
   const receipts = route.access.table?.idempotency ?? [];

@@ -48,7 +48,7 @@ export function faultsOf(packages: readonly Package[]): string[] {
   ]);
 }
 
-/** For `OR`, as in `(MIT OR GPL-3.0-or-later)`, one license must be allowed, and for `AND`, all of them. */
+/** An expression with `OR`, such as `(MIT OR GPL-3.0-or-later)`, needs one allowed license. With `AND`, all licenses must be allowed. */
 function isAllowed(expression: string, isDevelopment: boolean): boolean {
   const known = new Set([...allowed, ...(isDevelopment ? allowedForDevelopment : [])]);
   const choices = expression.replaceAll(/[()]/g, "").split(" OR ");

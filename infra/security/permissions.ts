@@ -159,7 +159,7 @@ export function permissionTables(resources: Resources): Readonly<Record<string, 
   };
 }
 
-/** The deployment in docs/permissions.md. `production` has the roles for backups and step-by-step deployments. It has no console. */
+/** The deployment that docs/permissions.md describes: with the roles for backups and step-by-step deployments, but without a console. */
 export const documentedDeployment = (): DeployConfig =>
   readConfig({ preset: "production", alarmEmail: "operator@example.com" });
 

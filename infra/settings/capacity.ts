@@ -9,7 +9,7 @@ export type Preset = (typeof presets)[number];
 /** Lambda refuses a reservation that leaves fewer than 100 executions unreserved. */
 const UNRESERVED = 100;
 
-/** The default memory in MB. It also determines the share of a processor: 1 769 MB are a whole one. */
+/** The default memory of a function in MB. It also determines the share of a processor: with 1 769 MB, a function has a whole processor. */
 export const MEMORY_MB = 1024;
 
 /** Lambda collects changes for this time, so that many writes cause one flush. Reads miss nothing: they also use unflushed entries. */
@@ -93,7 +93,7 @@ const STREAM_EXECUTIONS = 2 * 4;
 
 /**
  * If few executions are left for the functions that read the stream, a job changes few records at the same time, so that these functions
- * are mostly idle. Lambda cannot limit them in an account that can reserve nothing.
+ * are mostly idle. Lambda cannot limit these functions in an account that can reserve nothing.
  */
 const changesAtOnceWith = (left: number): number =>
   Math.max(1, Math.floor(CHANGES_AT_ONCE * Math.min(1, left / STREAM_EXECUTIONS)));

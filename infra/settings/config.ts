@@ -73,7 +73,7 @@ interface Adopted {
   readonly userPool?: { readonly id: string; readonly clientId: string } | undefined;
 }
 
-/** The CDK's own keys. Every other key must be a setting. */
+/** Keys of the CDK context that belong to the CDK itself. Every other key must be a setting. */
 export const CDK_KEY = /[:/]|^(?:acknowledged-issue-numbers|cli-telemetry)$/;
 
 /**

@@ -380,5 +380,4 @@ export const Context = z.object({
   ...release,
   ...rehearsal,
 });
-/** The valid values of all settings. */
 export type Settings = z.output<typeof Context>;

@@ -10,7 +10,7 @@ export const STAGE_NAME = /^(?!(?:.*-)?data$)[a-z][a-z0-9-]{0,18}[a-z0-9]$/;
 
 export const STAGE = "2 to 20 lower-case letters, digits and hyphens, such as test";
 
-/** Without a stage, the name has no suffix. */
+/** Returns the name of the service stack. Without a stage, the name has no suffix. */
 export const stackNameOf = (stage: string | undefined): string =>
   stage === undefined ? STACK_NAME : `${STACK_NAME}-${stage}`;
 

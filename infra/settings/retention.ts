@@ -15,7 +15,7 @@ export const LOG_DAYS: readonly number[] = [
   ...[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1_096, 1_827],
 ];
 
-/** The message of an import may be in a dead-letter queue for 14 days. When it is sent again, the import needs its file. */
+/** Minimum days for the files of imports. An import whose message was in a dead-letter queue for 14 days still needs its file. */
 export const LEAST_IMPORT_FILE_DAYS = 15;
 
 export interface BackupPlan {

@@ -5,7 +5,7 @@ import { NO_BASEMAP } from "../edge/console-site.ts";
 
 interface SettingTexts {
   readonly description: string;
-  /** The behavior if the key is not set. It is required if the schema has no default value. */
+  /** The behavior if the key is not set. This text is required if the schema has no default value. */
   readonly default?: string;
   /** What the setting changes for users and operators, and what happens if an existing deployment changes the value. */
   readonly effect: string;

@@ -70,7 +70,7 @@ export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
 export function stoppedAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricInvocations({ period: MINUTE, statistic: "Sum" });
   const comparison = ComparisonOperator.LESS_THAN_THRESHOLD;
-  // Lambda reports no data for a minute without an invocation.
+  // A minute without data is bad, because Lambda reports no data for a minute without an invocation.
   const missing = TreatMissingData.BREACHING;
   new ExplainedAlarm(watched, "Stopped", { metric, threshold: 1, comparison, missing, periods: 5, ...meaning });
 }
@@ -178,7 +178,7 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const topic = new Topic(scope, "Alarms", { masterKey: key, enforceSSL: true });
-  // CloudWatch could not publish with the key that AWS manages for SNS, because the policy of that key cannot be changed.
+  // The topic has a key of its own, because CloudWatch may not use the key that AWS manages for SNS, whose policy cannot be changed.
   const cloudWatch = new ServicePrincipal("cloudwatch.amazonaws.com");
   const conditions = { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } };
   const may = (actions: string[], resource: string) =>

@@ -11,7 +11,7 @@ export interface Invoked {
 
 export interface Endpoint extends Invoked {
   readonly route: Route;
-  /** API Gateway's default is 29 s. */
+  /** Seconds that API Gateway waits for the function. The default is 29. */
   readonly waitSeconds?: number;
 }
 

@@ -30,7 +30,7 @@ import { accept } from "./rules.ts";
 
 export const STAGE = "live";
 
-/** This is below API Gateway's limit of 29 s, so that a slow function can still send an error response. */
+/** Time-out of a function behind the API. It is below API Gateway's limit of 29 s, so that a slow function can still send an error. */
 const API_TIMEOUT_SECONDS = 25;
 
 const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
@@ -55,7 +55,7 @@ export function createApi(
     ...(allowedOrigins.length > 0 && { ALLOWED_ORIGINS: allowedOrigins.join(",") }),
     ...(serverTiming && { SERVER_TIMING: "on" }),
   };
-  // All functions share a log group. The name of a log stream contains the name of its function.
+  // All functions share a log group. They can be told apart, because the name of a log stream contains the name of its function.
   const logGroup = functionLogs(home, platform, table);
   // The roles are in a nested stack, because a stack can have only 500 resources.
   const roles = new NestedStack(home, "Roles", { description: "The rights of the functions behind the API" });
@@ -217,7 +217,7 @@ const acceptedFindings = {
   "Serverless-APIGWXrayEnabled": "The request id of an answer is in every log line of the request.",
 } as const;
 
-/** Maximum days for which the log is kept. It shows faults in the API's definition, which appear soon after a deployment. */
+/** Maximum days for the execution log. It shows faults in the API's definition, which appear soon after a deployment. */
 const EXECUTION_LOG_DAYS = 30;
 
 /** Creates the execution log. Otherwise API Gateway would create it without a retention time. */

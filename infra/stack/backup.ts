@@ -28,7 +28,7 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
   const home = new Construct(scope, "Backups");
   const vault = new BackupVault(home, "Vault", { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE });
   const resource = vault.node.defaultChild;
-  // A new data stack can be created beside the vault of a deleted one, so its vault needs another name.
+  // The vault of a deleted data stack remains, so the vault of a new data stack needs another name.
   const vaultName = Fn.join("-", [Stack.of(home).stackName, shortStackUuid(home)]);
   if (resource instanceof CfnBackupVault) resource.backupVaultName = vaultName;
   const daily = {

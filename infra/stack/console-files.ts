@@ -11,7 +11,7 @@ import { accept } from "./rules.ts";
 
 const ASSET_DAYS = 365;
 
-/** `DependsOn` of the copies omits these types, because it would need 30 KB. The listed resources need them, so the copies wait, too. */
+/** `DependsOn` of the copies omits these types to save 30 KB. Listed resources depend on them, so the copies wait for them, too. */
 const IMPLIED = /^AWS::(?:IAM::Role|Lambda::(?:Function|Alias|Version))$/;
 
 /** Copies the files. Call it last, because the copies depend on all other resources of the stack. */

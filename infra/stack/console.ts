@@ -59,8 +59,8 @@ export function createConsole(
   const { url } = served;
   const clientId = console.clientId ?? createConsoleClient(home, platform, url, config);
   const stage = api.deploymentStage.node.defaultChild;
-  // These are stage variables, because the functions are created before CloudFront's host name is known: CloudFront refers to the API, and
-  // the API to its functions.
+  // Both values are stage variables, because the functions are created before CloudFront's host name is known: CloudFront refers to the API,
+  // and the API to its functions.
   if (stage instanceof CfnStage) stage.variables = { consoleUrl: url, consoleClient: clientId };
   return served;
 }

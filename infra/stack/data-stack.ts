@@ -100,7 +100,7 @@ function createProtectedLast(stack: Stack, table: Table): void {
   if (userPool !== undefined) table.node.addDependency(userPool);
 }
 
-/** `tableName` is the table of an earlier deployment, if there is one. */
+/** `tableName` is the table of an earlier deployment, if this deployment adopts one. */
 function createTable(scope: Construct, { recoveryDays }: Retention, tableName: string | undefined): Table {
   const table = new Table(scope, "Table", {
     ...(tableName !== undefined && { tableName }),
@@ -190,7 +190,7 @@ function createBucket(
     ...privateBucket({ ...lifetimeDays(retention), [COMPANY_EXPORTS]: COMPANY_EXPORT_DAYS }),
   });
   const resource = bucket.node.defaultChild;
-  // The construct's own method would deploy an additional function.
+  // Set the property directly, because the construct's own method would deploy an additional function.
   if (resource instanceof CfnBucket) resource.notificationConfiguration = uploadNotifications(uploads);
   accept(bucket, {
     "AwsSolutions-S1":
@@ -267,7 +267,7 @@ const keyUse = (sid: string, purpose: Purpose): PolicyStatement =>
     conditions: { StringEquals: keyConditions(purpose) },
   });
 
-/** By default, the CDK removes an unused export. CloudFormation would refuse that while the deployed service stack imports the value. */
+/** Without this, the CDK would remove an unused export, which CloudFormation refuses while the deployed service stack imports the value. */
 function keepExports(
   { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,
   config: DeployConfig,

@@ -40,9 +40,9 @@ export interface FunctionSpec {
   readonly recursion?: string;
   /** If true, Lambda logs each invocation. By default, it logs only failed ones. */
   readonly logsEachInvocation?: true;
-  /** The log group. By default, the function gets its own log group. */
+  /** By default, the function gets a log group of its own. */
   readonly logGroup?: LogGroup;
-  /** The construct in which the function's role is created. By default, it is created beside the function. */
+  /** The construct that gets the function's role. By default, the role is created beside the function. */
   readonly roles?: Construct;
 }
 

@@ -139,7 +139,7 @@ const methodHeaders = (methods: readonly PathMethod[]) => ({
   "Access-Control-Max-Age": "600",
 });
 
-/** API Gateway sends a fixed value, so several origins become `*`. These responses contain no data of users. */
+/** The header has a fixed value, so several origins become `*`. This is harmless, because these responses contain no data of users. */
 function originHeaders(allowedOrigins: readonly string[]): Record<string, string> {
   const [first, ...more] = allowedOrigins;
   if (first === undefined) return {};

@@ -106,7 +106,7 @@ function createClient(pool: UserPool): UserPoolClient {
     disableOAuth: true,
     refreshTokenValidity: Duration.days(30),
   });
-  // Every installed app contains this client's id.
+  // Keep the client when the stack is deleted, because every installed app contains the client's id.
   client.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   return client;
 }

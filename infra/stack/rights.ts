@@ -56,7 +56,7 @@ export function statements(access: Access, resources: Resources): PolicyStatemen
   ];
 }
 
-/** The console's client has a secret only at an external issuer. */
+/** Returns the right to read the secret of the console's client. The client has a secret only at an external issuer. */
 function consoleStatements(access: Access["console"], { deliveryQueue, console }: Resources): PolicyStatement[] {
   if (access === undefined || console?.secretParameter === undefined) return [];
   const { partition, region, account } = Stack.of(deliveryQueue);
@@ -87,7 +87,7 @@ function tableStatements(access: TableAccess, resource: string): PolicyStatement
   return [...Map.groupBy(patternsOf.keys(), (action) => keysOf(action).join()).values()].map((actions) => {
     const statement = allow(actions, [resource]);
     statement.addCondition("ForAllValues:StringLike", { "dynamodb:LeadingKeys": keysOf(at(actions, 0)) });
-    // `ForAllValues` is also true for a request without keys, such as a Scan.
+    // Require a key, because `ForAllValues` is also true for a request without keys, such as a Scan.
     statement.addCondition("Null", { "dynamodb:LeadingKeys": "false" });
     return statement;
   });

@@ -95,7 +95,7 @@ export function checked<S extends z.ZodMiniType>(
   throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
 }
 
-/** Returns the options of a schema for `parseArgs`. One that accepts `true` takes no value. One that accepts a list may be repeated. */
+/** Returns options for `parseArgs`. An option takes no value if its schema accepts `true`, and may be repeated if it accepts a list. */
 export function optionsIn(shape: z.core.$ZodShape): ParseArgsOptionsConfig {
   const optionOf = (schema: z.core.$ZodType) => {
     const accepts = (value: unknown): boolean => z.safeParse(schema, value).success;
@@ -113,7 +113,7 @@ interface Command {
   ) => Promise<number>;
 }
 
-/** Makes one of the commands of a script. `operandName` is the name of the argument that must follow the name of the command. */
+/** Makes a command for `runCommands`. `operandName` is the name of the only operand, which must follow the name of the command. */
 export const command = <S extends z.ZodMiniObject>(
   schema: S,
   work: (input: z.output<S>, operand: string) => Promise<number>,

@@ -158,7 +158,7 @@ export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt 
 
 const DAY_MS = 86_400_000;
 
-/** A paused bulk job does not count. It writes nothing until it is cancelled a month later, and nobody can resume it meanwhile. */
+/** Counts unfinished jobs, but no paused bulk jobs: nobody can resume these, and they write nothing until their end a month later. */
 async function unfinishedJobs(table: Table, companyId: number, nowMs: number): Promise<number> {
   let jobs = 0;
   const upTo = iso(nowMs + DAY_MS);
@@ -188,7 +188,7 @@ async function removeUsersAndFiles(context: ErasureContext, companyId: number): 
   context.progress?.(`${users} users and ${files} files removed`);
 }
 
-/** Call it before the users' rows are removed, so that a repeated command finds the users again. */
+/** Removes users from the user pool. Call this before their rows are removed, so that a repeated command finds them again. */
 async function removeUsers({ rows, others, pool }: ErasureContext, companyId: number): Promise<number> {
   const removed = new Set<string>();
   for (const { table } of [rows, ...others]) {

@@ -63,7 +63,7 @@ export const keyOfRow = (row: Item): Key => StoredKey.parse(row);
 
 export interface Page {
   readonly rows: readonly Item[];
-  /** A later scan can continue here. Undefined after the last page. */
+  /** The position at which a later scan can continue. Undefined after the last page. */
   readonly next: Item | undefined;
 }
 
@@ -152,7 +152,7 @@ export async function countRows(store: RowStore, companyId: number): Promise<Rec
   return counts;
 }
 
-/** Rows that only reserve a value or refer to another row have no type. */
+/** Returns the type of a row, or `other` for a row that only reserves a value or refers to another row. */
 export const typeOf = ({ type }: Item): string => (typeof type === "string" ? type : "other");
 
 export async function removeRows(

@@ -11,7 +11,7 @@ import { StoredCompany } from "#shared/reference/schema.ts";
 /** The row of a company, with the fields that only the commands in this folder set. */
 export const MarkedCompany = z.extend(StoredCompany, {
   suspendedAt: z.optional(z.string()),
-  /** The beginning of the erasure. Such a company cannot be resumed. */
+  /** The time at which the erasure began. A company with this field cannot be resumed. */
   erasingAt: z.optional(z.string()),
   rowsBefore: z.optional(z.record(z.string(), z.int())),
 });

@@ -40,7 +40,7 @@ const writtenTables = ({ live, earlier }: CarryContext): readonly RowStore[] =>
 
 const Counter = z.object({ nextBlock: z.int() });
 
-/** The restored counter begins this far above the live one, because the service takes more ids until the switch. There are 7e13 blocks. */
+/** Blocks of ids by which the restored counter is above the live one, which rises until the switch. There are 7e13 blocks. */
 const SPARE_BLOCKS = 1_000_000;
 
 /** Raises the counter. Otherwise the service would assign ids again that it has used after the restore point. */

@@ -1,4 +1,4 @@
-/** Finds the tables that a restore has made from a table of the deployment. They contain rows of companies. */
+/** Finds the tables that a restore has made from a table of the deployment, because these tables also contain rows of companies. */
 import { type DynamoDBClient, DynamoDBServiceException, paginateListTables } from "@aws-sdk/client-dynamodb";
 import { describeTable } from "../../local/engines/tables.ts";
 

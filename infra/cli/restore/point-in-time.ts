@@ -82,7 +82,7 @@ export async function untilActive(context: RestoreContext, name: string): Promis
   }
 }
 
-/** Returns false if there was no such table. Throws if it is `used`, the table of the service, or no restore has created it. */
+/** Deletes the table `name`, or returns false if there is none. Throws if it is the service's table `used`, or if no restore created it. */
 export async function deleteRestored(context: RestoreContext, name: string, used: string): Promise<boolean> {
   const { client } = context;
   if (name === used) throw new Error(`the service uses the table ${name}: it is not deleted`);

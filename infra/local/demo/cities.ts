@@ -10,7 +10,7 @@ export { denver, phoenix };
 
 /**
  * A city as its JSON file describes it:
- * - `grid` has the coordinates at which two axes cross. The house numbers of a street begin at one of them. A block has a hundred house
+ * - `grid` has the coordinates at which two axes cross. The house numbers of a street begin at one axis. A block has a hundred house
  *   numbers, and `block` is its length in degrees for each direction from the axes.
  * - `at` is the longitude of a street that runs north and south, or the latitude of a street that runs east and west. `from` and `to` are
  *   the range of its house numbers. House numbers west or south of the axis are negative.

@@ -25,7 +25,7 @@ export type GatewayError =
   | "INTEGRATION_FAILURE"
   | "INTEGRATION_TIMEOUT";
 
-/** `authorizer` is the context that the authorizer function returned. It is undefined if the function was not called, or failed. */
+/** `authorizer` is the context that the authorizer function returned. Only the error ACCESS_DENIED has it. */
 export type GatewayErrors = (
   type: GatewayError,
   requestId: string,

@@ -12,7 +12,7 @@ import { LocalError } from "./error.ts";
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Milliseconds after which the server closes an idle connection. Clients stop using it earlier, so none is sending just then. */
 const KEEP_ALIVE_MS = 65_000;
-/** This is more than API Gateway accepts, so that tests can send a huge token to the authorizer function. */
+/** Maximum size of a request's headers. API Gateway accepts less, but tests send a huge token to the authorizer function. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 /** When the service stops, running requests have this many milliseconds to finish. */
 const DRAIN_MS = 3_000;

@@ -51,7 +51,7 @@ export function queueDriver(source: QueueSource): Driver<Messages> {
     try {
       payload = await target.invoke({ Records: messages.map((one) => eventRecord(one, mapping.EventSourceArn)) });
     } catch {
-      // The function has logged its error.
+      // Do not log the error, because the function has logged it.
       return messages;
     }
     const failed = failedItems(payload, new Set(messages.map(idOf)));
