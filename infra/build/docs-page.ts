@@ -85,7 +85,7 @@ ${LINKS}${signIn === undefined ? "" : signInMarkup(signIn)}<div id="reference"><
   return { html, contentSecurityPolicy: policy(hashes) };
 }
 
-/** Swagger UI needs inline styles for its layout and data URLs for its icons. The page may not contact other hosts. */
+/** Returns the content security policy. Swagger UI needs inline styles and data URLs of icons. The page must not contact other hosts. */
 function policy(scriptHashes: readonly string[]): string {
   return [
     "default-src 'none'",

@@ -11,7 +11,7 @@ const FromBuild = z.union([
 ]);
 
 /**
- * Returns the result of the build. If this process exits or is killed, the new process ends too.
+ * Runs a build and returns its result. If this process exits or is killed, the process of the build ends, too.
  * @param file a module that calls `answerParent`
  * @param onStep is called when the build has ended a step
  */

@@ -13,7 +13,7 @@ interface Shaken {
   readonly alias: Record<string, string>;
   /** Matches modules that are not bundled if they are imported dynamically. */
   readonly neverLoaded: RegExp;
-  /** A bundle above this size is minified a second time. */
+  /** A bundle above this size is minified a second time, with SWC. */
   readonly limitBytes: number;
 }
 

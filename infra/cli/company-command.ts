@@ -8,7 +8,7 @@ import { chosenStack, stackInput, tableInUse } from "./table-in-use.ts";
 
 const Input = z.strictObject({ ...stackInput, company: CompanyId });
 
-/** `work` resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
+/** Makes a command on one company. `work` resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
 export const companyCommand = (work: (table: Table, companyId: number) => Promise<number>) =>
   command(Input, async ({ company, ...stack }) => {
     const { table, label } = await tableInUse(chosenStack(stack));

@@ -31,7 +31,7 @@ ${unitsUsage}
 exit code 0: success, 1: faults, refused or any other error, 2: wrong usage`;
 
 const Shared = z.object({ ...stackInput, ...unitsInput });
-/** DynamoDB restores a table only to whole seconds. */
+/** A time without fractions of a second, because DynamoDB restores a table only to whole seconds. */
 const Second = z.pipe(
   z.iso.datetime({ offset: true, precision: 0, ...must("a time such as 2026-11-22T10:00:00Z") }),
   z.transform((text) => new Date(text)),

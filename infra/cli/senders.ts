@@ -47,7 +47,7 @@ export async function switchSenders(context: SendersContext, stackName: string, 
   await lambda.send(new UpdateEventSourceMappingCommand({ UUID, Enabled: isOn }));
   const wanted = isOn ? "Enabled" : "Disabled";
   while ((await lambda.send(new GetEventSourceMappingCommand({ UUID }))).State !== wanted) await context.wait(POLL_MS);
-  // An invocation that has already begun may send webhooks until its time-out.
+  // Wait, because an invocation that has already begun may send webhooks until its time-out.
   if (!isOn) await context.wait(timeoutSeconds * 1_000);
 }
 

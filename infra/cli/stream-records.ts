@@ -23,7 +23,7 @@ const Positions = z.object({
 });
 const Body = z.union([PoisonRecord, Positions]);
 
-/** Number of empty answers after which the read fails. Records may follow an empty answer, unless the shard has lost the last record. */
+/** Number of empty answers after which the read fails, because the shard has lost the record. Records can follow fewer empty answers. */
 const EMPTY_ANSWERS = 100;
 
 /** Returns the records that the message names, or undefined if the stream has deleted one of them, as it does after 24 hours. */

@@ -11,7 +11,7 @@ export const CONFIG = "config.json";
 /** The folder of the files whose names contain a hash of their content. */
 export const ASSETS = "assets/";
 
-/** Without https, the cookie names lose the prefix `__Host-`, because browsers accept cookies with this prefix only over https. */
+/** Returns the code of an edge function. Without https, cookie names lose the prefix `__Host-`, which browsers accept only over https. */
 export function edgeFunction(name: "api-request" | "page-request", isSecure: boolean): string {
   const source = readFileSync(join(root, "infra/edge", `${name}.js`), "utf8");
   return isSecure ? source : source.replaceAll('"__Host-', '"');

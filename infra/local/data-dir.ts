@@ -43,7 +43,7 @@ interface DataDir {
   release(): void;
 }
 
-/** The form of the stored data, named after the first version with this form. Change it with each form that other versions cannot read. */
+/** The format of the data, named after the service's first version that wrote it. Change it for data that other versions cannot read. */
 const FORM = "1.1.0";
 
 /** The content of the file `complete` until the first start has loaded all demo data. After that, the content is FORM. */

@@ -35,7 +35,7 @@ import { readStack } from "./template/stack.ts";
 
 export type LocalService = Awaited<ReturnType<typeof startLocal>>;
 
-/** If the start fails, stops everything that it has already started, and throws the error. */
+/** Starts the local service. If the start fails, stops everything that it has already started, and throws the error. */
 export async function startLocal(options: LocalOptions) {
   const steps: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {

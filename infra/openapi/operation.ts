@@ -73,7 +73,7 @@ export function documentOperation(route: Route, info: DocumentInfo, components: 
   };
 }
 
-/** The endpoints of the console's sign-in, refresh and sign-out have no contract, because a contract cannot describe cookies. */
+/** Describes an endpoint of the console's sign-in, refresh or sign-out. It has no contract, because a contract cannot describe cookies. */
 export const SessionInfo = z.object({
   summary: z.string(),
   description: z.string(),

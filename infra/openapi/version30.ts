@@ -44,7 +44,7 @@ const keywords: ReadonlySet<string> = new Set([
   KNOWN_VALUES,
 ]);
 
-/** Throws if the result contains a keyword that is not in `keywords`, because OpenAPI 3.0 may lack it or give it another meaning. */
+/** Converts a schema. Throws for a keyword that is not in `keywords`, because OpenAPI 3.0 may lack it or give it another meaning. */
 function schema30(schema: JsonSchema): JsonSchema {
   // Two keywords are removed. `propertyNames` limits the names of an object's properties, and client generators ignore it. From
   // `uniqueItems`, client generators create a set. The field `permissions` of a user would then be a set in requests and a list in

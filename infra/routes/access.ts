@@ -64,7 +64,7 @@ export const importWrites: TableAccess = {
   ...rowsInBulk,
 };
 
-/** The rights to read the API key that has begun a job. */
+/** The rights to read the API key with which a job was begun, because the job may do only what this key may do. */
 const startingKey: TableAccess = { keyRings: ["GetItem"] };
 
 export const importJob: Access = {

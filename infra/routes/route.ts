@@ -65,7 +65,7 @@ export interface EventFunction {
   readonly timeoutSeconds: number;
 }
 
-/** A transaction needs the action of each write and check. A batch of PartiQL statements needs the PartiQL actions. */
+/** IAM has no action for a transaction, which needs the actions of its writes and checks. A batch of PartiQL statements needs PartiQL's. */
 type TableAction =
   | "GetItem"
   | "BatchGetItem"

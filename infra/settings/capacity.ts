@@ -98,7 +98,7 @@ const STREAM_EXECUTIONS = 2 * 4;
 const changesAtOnceWith = (left: number): number =>
   Math.max(1, Math.floor(CHANGES_AT_ONCE * Math.min(1, left / STREAM_EXECUTIONS)));
 
-/** One company's share of the rate. With `production`, this is one request per second for each of 200 reps of the company. */
+/** The share of the rate of all requests that one company gets. With `production`, it is one request a second for each of 200 reps. */
 const COMPANY_SHARE = 0.2;
 
 export function companyThrottle({ perSecond, burst }: Throttle, companyRate = perSecond * COMPANY_SHARE): Throttle {

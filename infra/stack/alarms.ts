@@ -95,7 +95,7 @@ export function batchAlarms(watched: LambdaFunction, { failedItem, metricName, f
   new ExplainedAlarm(watched, "Throttled", { metric, threshold: 0, periods: 3, ...throttled });
 }
 
-/** The alarm goes off after five consecutive minutes in which stream records are read more than `seconds` after they were written. */
+/** Creates an alarm that goes off if stream records are read more than `seconds` after they were written, for five minutes in a row. */
 export function lagAlarm(watched: LambdaFunction, seconds: number, meaning: Meaning): void {
   const metric = watched.metric("IteratorAge", { period: MINUTE, statistic: "Maximum" });
   new ExplainedAlarm(watched, "Behind", { metric, threshold: seconds * 1_000, periods: 5, ...meaning });

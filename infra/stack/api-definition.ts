@@ -114,7 +114,7 @@ export function openMethods(table: readonly Route[], allowedOrigins: readonly st
   ];
 }
 
-/** The function of GET also responds to HEAD. */
+/** Returns the methods for which API Gateway invokes a route's function. The function of GET also responds to HEAD. */
 export const methodsOf = ({ method }: Pick<Route, "method">): readonly PathMethod[] =>
   method === "GET" ? [method, "HEAD"] : [method];
 

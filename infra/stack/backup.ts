@@ -23,7 +23,7 @@ import { shortStackUuid } from "./stack-id.ts";
 const HOUR = "5";
 const MAINTAINED = "AWS maintains this policy for its backup service, and";
 
-/** `tables` are the table of the data stack, and the restored table if the service uses one. `logDays` is for the log of the jobs. */
+/** Backs up `tables`: the table of the data stack, and the restored table if the service uses one. `logDays` is for the log of jobs. */
 export function createBackups(scope: Construct, plan: Plan, tables: readonly ServedTable[], logDays: number): void {
   const home = new Construct(scope, "Backups");
   const vault = new BackupVault(home, "Vault", { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE });

@@ -30,7 +30,7 @@ export function throttleCompanies(
   });
   const prefix = keyPrefix(scope);
   let last: CfnUsagePlanKey | undefined;
-  // Number 0 is the key of requests with refused tokens (`REFUSED`).
+  // Slot 0 has the key of requests with refused tokens (`REFUSED`), so there is one key more than `THROTTLE_KEYS`.
   for (let slot = 0; slot <= THROTTLE_KEYS; slot++) {
     const key = new ApiKey(scope, `Key${slot}`, { value: throttleKey(prefix, slot) });
     // In a region, API Gateway adds only one key at a time to usage plans (https://github.com/serverless/serverless/issues/12065), and

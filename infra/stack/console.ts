@@ -59,8 +59,8 @@ export function createConsole(
   const { url } = served;
   const clientId = console.clientId ?? createConsoleClient(home, platform, url, config);
   const stage = api.deploymentStage.node.defaultChild;
-  // Both values are stage variables, because the functions are created before CloudFront's host name is known: CloudFront refers to the API,
-  // and the API to its functions.
+  // Both values are stage variables, because the functions are created before CloudFront's host name is known: CloudFront refers to the
+  // API, and the API to its functions.
   if (stage instanceof CfnStage) stage.variables = { consoleUrl: url, consoleClient: clientId };
   return served;
 }
@@ -133,7 +133,7 @@ function createBucket(home: Construct): IBucket {
 /** With `exactOptionalPropertyTypes`, TypeScript does not accept Bucket as an IBucket. */
 const isBucket = (made: unknown): made is IBucket => made instanceof Bucket;
 
-/** There are no CloudFront error pages, because they would also replace the API's error responses. */
+/** Lets CloudFront forward requests to the API. Uses no error pages, because they would also replace the API's error responses. */
 function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig): BehaviorOptions {
   const { region, urlSuffix } = Stack.of(api);
   const common = {

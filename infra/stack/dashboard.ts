@@ -24,7 +24,7 @@ import { type LogQuery, logQueries } from "./queries.ts";
 const WIDTH = 24;
 const HEIGHT = 6;
 
-/** Call it after all functions, queues and alarms of both stacks are created. `data` is the data stack. */
+/** Creates the dashboard. Call this last, because it shows all functions, queues and alarms of both stacks. `data` is the data stack. */
 export function createDashboard(stack: Stack, platform: Platform, data: Stack): void {
   const watched = watchedIn(stack, platform);
   const alarms = [...watched.alarms, ...alarmsByNameOf(stack, data)];

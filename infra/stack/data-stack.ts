@@ -223,7 +223,7 @@ function allowNotifications(bucket: Bucket, queue: Queue): void {
   bucket.node.addDependency(queue);
 }
 
-/** None of these actions decrypts data. Only `kms:PutKeyPolicy` can change who may decrypt. */
+/** The actions by which the account manages the key. None of them decrypts data. Only `kms:PutKeyPolicy` can change who may decrypt. */
 const keyAdministration = [
   ...["kms:DescribeKey", "kms:GetKeyPolicy", "kms:GetKeyRotationStatus", "kms:ListResourceTags", "kms:ListKeyPolicies"],
   ...["kms:PutKeyPolicy", "kms:UpdateKeyDescription", "kms:EnableKey", "kms:DisableKey"],

@@ -105,7 +105,7 @@ export function gatewayResponses(allowedOrigins: readonly string[]): Record<stri
 const problemTemplate = ({ status, code, detail }: GatewayProblem): string =>
   JSON.stringify({ ...problemBody(code, detail, "$context.requestId", []), status });
 
-/** A mock integration invokes no function. A preflight has no `Content-Type`, so the template for `application/json` is enough. */
+/** Answers a preflight by a mock integration, without a function. A preflight has no `Content-Type`, so a template for JSON is enough. */
 export function preflight(methods: readonly PathMethod[], allowedOrigins: readonly string[]): object {
   const headers = { ...methodHeaders(methods), ...originHeaders(allowedOrigins) };
   const declared = ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]);

@@ -70,7 +70,7 @@ export function createQueue(scope: Construct, id: keyof typeof queues): Queue {
   return queue;
 }
 
-/** The alarm of the queue is on while the queue contains a message. */
+/** Creates a dead-letter queue with an alarm, which is on while the queue contains a message. */
 export function createDeadLetterQueue(scope: Construct, id: string, meaning: Meaning, name = id): Queue {
   const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
   const reason = "An operator handles the messages of this queue, so they need no further queue.";

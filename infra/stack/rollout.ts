@@ -38,7 +38,7 @@ export function aliasOf(deployed: LambdaFunction, file: string, ready: number | 
   }).ref;
 }
 
-/** Call it after all functions and alarms of the stack are created, because it finds their constructs in `scope`. */
+/** Lets CodeDeploy move the aliases. Call this last, because it searches `scope` for all functions and alarms of the stack. */
 export function moveStepByStep(scope: Construct): void {
   const home = new Construct(scope, "Rollout");
   const created = scope.node.findAll();

@@ -44,7 +44,7 @@ const countedRules = [
   "NoUserAgent_HEADER",
 ] as const;
 
-/** `isBehindCloudFront` is true if CloudFront also forwards requests to the API, for the console. */
+/** Creates the web ACL of the API. `isBehindCloudFront` is true if CloudFront also forwards requests to the API, for the console. */
 export function protectApi(scope: Construct, api: SpecRestApi, company: Throttle, isBehindCloudFront: boolean): void {
   const home = new Construct(scope, "WebAcl");
   const { partition, region } = Stack.of(scope);

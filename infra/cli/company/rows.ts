@@ -76,8 +76,8 @@ export interface Scan {
 }
 
 /**
- * Most partition keys begin with the company's id. For rows whose partition key is a subject, a service account, a session or an e-mail
- * address, the filter compares `companyId` or the sort key.
+ * Returns the filter for the rows of a company. Most partition keys begin with the company's id. For keys that begin with a subject, a
+ * service account, a session or an e-mail address, the filter compares `companyId` or the sort key.
  */
 const ofCompany = (companyId: number) => ({
   FilterExpression:

@@ -33,7 +33,7 @@ interface Context {
   readonly clock: Clock;
 }
 
-/** Suspends the company and its users, and returns their number. A repeated call includes users that were created during the first one. */
+/** Suspends a company and its users. Returns the number of users. A repeated call includes users that were created during the first one. */
 export async function suspend({ table, clock }: Context, companyId: number): Promise<number> {
   await known(table, companyId);
   const suspendedAt = iso(clock.now());

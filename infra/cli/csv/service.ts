@@ -90,7 +90,7 @@ export async function retried<T>({ signal }: Run, server: string, work: () => Pr
 /** Error codes of a full or faulty local disk. The transfer is then not repeated, because it would fail again. */
 const DISK = /^E(?:NOSPC|FBIG|DQUOT|IO)$/;
 
-/** The reason of a failed `fetch` is in `cause`. If all addresses of a host failed, `cause` has a code but no message. */
+/** Finds the reason of a failure. A failed `fetch` has it in `cause`, with a code but no message if all addresses of a host failed. */
 function failureOf(error: unknown, server: string): Failed {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   if (cause instanceof Failed) return cause;

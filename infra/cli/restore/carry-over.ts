@@ -43,7 +43,7 @@ const Counter = z.object({ nextBlock: z.int() });
 /** Blocks of ids by which the restored counter is above the live one, which rises until the switch. There are 7e13 blocks. */
 const SPARE_BLOCKS = 1_000_000;
 
-/** Raises the counter. Otherwise the service would assign ids again that it has used after the restore point. */
+/** Raises the restored counter of ids. Otherwise the service would assign ids again that it has used after the restore point. */
 export async function raiseIds(context: CarryContext): Promise<void> {
   const { restored } = context;
   const counters = await Promise.all(writtenTables(context).map(({ table }) => table.get(keys.idCounter())));

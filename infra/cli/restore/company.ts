@@ -81,7 +81,7 @@ const isRestored = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:P#.*|A#.*|I#.*|K#.*|KA#.*|OP#.*|CR#.*|T|TD|FL|FD)$/.test(pk) ||
   (/^C#\d+#REF$/.test(pk) && !/^(?:COMPANY$|USER#)/.test(sk));
 
-/** Returns true for id ranges. The restore removes none: a running function may use a range that is newer than the restore point. */
+/** Returns true for rows with ranges of ids. The restore removes none of them, because a running function may use one of the newer ones. */
 const isRange = (pk: string): boolean => /^C#\d+#(?:PR|AR)$/.test(pk);
 
 /** Rows to delete: unflushed entries would hide the restored rows, and stored responses may name records that no longer exist. */

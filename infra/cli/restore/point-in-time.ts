@@ -19,7 +19,7 @@ export interface RestoreContext {
 export interface RestoreRequest {
   readonly source: string;
   readonly target: string;
-  /** DynamoDB restores only to whole seconds. */
+  /** A whole second, because DynamoDB restores a table only to whole seconds. */
   readonly at: Date;
 }
 

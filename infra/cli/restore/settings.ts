@@ -97,7 +97,7 @@ async function enableRecovery({ client, wait }: RestoreContext, { source, target
   }
 }
 
-/** Does nothing if time to live is enabled, because DynamoDB refuses to enable it twice. */
+/** Enables time to live as in the source. Does nothing if it is already enabled, because DynamoDB refuses to enable it twice. */
 async function enableTimeToLive(client: DynamoDBClient, { source, target }: Tables): Promise<void> {
   const ttlOf = async ({ TableName }: TableDescription) =>
     (await client.send(new DescribeTimeToLiveCommand({ TableName }))).TimeToLiveDescription;

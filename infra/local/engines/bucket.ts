@@ -113,7 +113,7 @@ export class BucketRules {
     return isRefused ? "AccessDenied" : undefined;
   }
 
-  /** For a missing object, S3 responds with 403 to a caller that may not list the bucket. */
+  /** Returns true if S3 hides that an object is missing. It responds with 403 instead of 404 to a caller that may not list the bucket. */
   #isHidden(request: Request, { url, method }: Call, { statusCode }: Reply): boolean {
     const reads = method === "GET" || method === "HEAD";
     return reads && statusCode === 404 && this.rights?.mayList(signerOf(request, url)) === false;

@@ -101,7 +101,7 @@ interface Setup extends ReturnType<typeof stepsOf> {
   readonly apiHeaders: (request: RawRequest) => RawRequest["headers"];
 }
 
-/** Returns undefined if the response was streamed, because it is then already sent. */
+/** Returns the answer to a request, or undefined if the response was streamed and is already sent. */
 async function answerTo(
   { apiHeaders, router, throttle, keyThrottle, authorizer, integrations, constants }: Setup,
   request: IncomingMessage,

@@ -101,7 +101,7 @@ const Result = z.strictObject({
   isBase64Encoded: z.nullish(z.boolean()),
 });
 
-/** Returns undefined if the result is malformed. API Gateway then responds with 502. */
+/** Reads the result of a function. Returns undefined if it is malformed. API Gateway responds with 502 to such a result. */
 export function readResult(payload: string, { request, binaryMediaTypes }: Call): Answer | undefined {
   const parsed = z.safeParse(Result, JSON.parse(payload));
   if (!parsed.success) return undefined;

@@ -13,7 +13,7 @@ export interface RawRequest {
 
 const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** Returns undefined if a percent escape is invalid, such as `%zz`, or is not UTF-8, such as `%ff`. */
+/** Reads a request. Returns undefined if a percent escape is invalid, such as `%zz`, or is not UTF-8, such as `%ff`. */
 export function readRequest(request: IncomingMessage): RawRequest | undefined {
   const target = originForm(request.url ?? "/");
   const [path = "/", search = ""] = splitOnce(target, "?");
@@ -30,7 +30,7 @@ export function readRequest(request: IncomingMessage): RawRequest | undefined {
   }
 }
 
-/** The target may be an absolute URL (`GET http://host/path`). Clients send it only to proxies, but HTTP requires servers to accept it. */
+/** Returns the path and query of a request's target. The target may be a URL: HTTP requires servers to accept `GET http://host/path`. */
 export function originForm(target: string): string {
   if (target.startsWith("/")) return target;
   const path = /^[a-z][a-z0-9+.-]*:\/\/[^/?]*(.*)$/i.exec(target)?.[1] ?? `/${target}`;
@@ -103,7 +103,7 @@ export function headerValues(headers: RawRequest["headers"], name: string): read
 
 export const header = ({ headers }: RawRequest, name: string): string | undefined => headerValues(headers, name).at(-1);
 
-/** Returns undefined if the body is larger than `BODY_LIMIT_BYTES`. Throws if the client disconnects. */
+/** Reads the body of a request. Returns undefined if it is larger than `BODY_LIMIT_BYTES`. Throws if the client disconnects. */
 export async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   if (Number(request.headers["content-length"] ?? 0) > BODY_LIMIT_BYTES) return undefined;
   const chunks: Buffer[] = [];
@@ -117,7 +117,7 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | undef
   return Buffer.concat(chunks);
 }
 
-/** The entry `image/*` matches every image type. An entry with a star before and after the slash matches every type. */
+/** Returns true if an entry matches the type. `image/*` matches all image types. A star before and after the slash matches all types. */
 export function isBinary(mediaTypes: readonly string[], contentType: string | undefined): boolean {
   const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
   return mediaTypes.some((entry) => {

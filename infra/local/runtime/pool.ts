@@ -12,7 +12,7 @@ const INIT_TIMEOUT_MS = 10_000;
 /** Lambda keeps idle environments for longer, but a developer's machine has less memory. Each environment needs about 30 MB. */
 const STANDARD_WARMTH = { idleMs: 2 * 60_000, most: 48 };
 
-/** The idle environments of all functions. The value of each is the function that ends it. Delete an environment when it is used again. */
+/** The idle environments of all functions, each with the function that ends it. Delete an environment when an invocation takes it. */
 type WarmEnvironments = LRUCache<Environment, () => void>;
 
 /** Ends an environment that is idle for `idleMs`. If more than `most` are idle, ends the one that is idle for the longest time. */

@@ -5,7 +5,7 @@ import { readStored } from "../servers/stored.ts";
 
 export type Positions = ReturnType<typeof openPositions>;
 
-/** The position in a shard whose records are all processed and that gets no more records. */
+/** The stored position of a shard whose records are all processed and that gets no more records. */
 export const CLOSED = "closed";
 
 /** A key is the event source and the shard. A value is the sequence number of the last processed record, or `CLOSED`. */
@@ -26,7 +26,7 @@ export function openPositions(file: string | undefined, isNew: boolean) {
   };
 }
 
-/** After a crash, the file has the old or the new content. With the old content, the last batch is processed again. */
+/** Replaces the whole file: after a crash, it has the old or the new content. With the old content, the last batch is processed again. */
 async function replaceFile(file: string, text: string): Promise<void> {
   const handle = await open(`${file}.new`, "w");
   await handle.writeFile(text);

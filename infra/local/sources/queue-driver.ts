@@ -98,7 +98,7 @@ const eventRecord = (message: Message, eventSourceARN: string): object => ({
   receiptHandle: message.ReceiptHandle,
   body: message.Body,
   attributes: { ...message.Attributes, MessageGroupId: groupOf(message) },
-  // The service sends its messages without attributes. `GROUP_ATTRIBUTE` exists only in the local service.
+  // Leave out `GROUP_ATTRIBUTE`, which exists only in the local service. The service itself sends its messages without attributes.
   messageAttributes: {},
   md5OfBody: message.MD5OfBody,
   eventSource: "aws:sqs",

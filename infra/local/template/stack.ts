@@ -71,7 +71,7 @@ interface Resolved {
   readonly id: string;
   readonly name: string;
   readonly schema: z.ZodMiniType | undefined;
-  /** The properties, in which all intrinsic functions are resolved. */
+  /** The properties after all intrinsic functions are resolved. */
   readonly properties: unknown;
   readonly metadata: TemplateResource["Metadata"];
 }
@@ -124,7 +124,7 @@ function only<T>(kind: string, found: readonly T[]): T {
   return one;
 }
 
-/** Settings of the stage or the usage plan for a method that the API does not have would have no effect, so they are a mistake. */
+/** Throws for settings of the stage or usage plan for a method that the API lacks, because such settings would have no effect. */
 function refuseUnknownMethods({ api, stage, usagePlan }: Pick<Stack, "api" | "stage" | "usagePlan">): void {
   const ofStages = api.methods.flatMap(({ path: of, verb }) =>
     (verb === "ANY" ? ANY : [verb]).map((one) => methodSetting(of, one)),
