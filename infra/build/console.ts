@@ -13,7 +13,7 @@ const folder = join(root, "console");
 export const consoleDirectory = join(folder, "dist");
 /** The hash of the sources of the last build. The file is not in `dist`, because a deployment publishes all files in `dist`. */
 const STATE = join(folder, "dist.sha256");
-/** The console imports only some files of `shared`. A change of another file there also causes a build, which takes a few seconds. */
+/** The sources of a build. The console imports only some files of `shared`, but a change of another file also causes a build. */
 const SOURCES = ["console", "docs/client/api.ts", "docs/client/client.ts", "package-lock.json", "shared"];
 
 /** Builds the console if its sources have changed since the last build. Otherwise returns false. */

@@ -55,7 +55,7 @@ const LINKS = `<nav><a href="openapi.json">OpenAPI 3.1</a> <a href="openapi-3.0.
 const STYLE = `body{font-family:sans-serif}nav,.guides{max-width:1460px;margin:1em auto;padding:0 20px}nav a{margin-right:1em}
 .guides summary{cursor:pointer;padding:.4em 0;font-weight:600}.filter .operation-filter-input{width:100%}`;
 
-/** @param signIn undefined for the page of a deployment */
+/** Builds the page. `signIn` is undefined for the page of a deployment. */
 export function docsPage(signIn?: LocalSignIn) {
   const script = read("swagger-ui-bundle.js").replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "");
   const style = `${read("swagger-ui.css").replace(/\n?\/\*# sourceMappingURL=.*?\*\//, "")}${STYLE}`;

@@ -49,7 +49,7 @@ export async function shake({ cwd, input, file, alias, neverLoaded, limitBytes }
   }
 }
 
-/** SWC makes Rolldown's output 2 % smaller, but doubles the processor time, so only bundles above `limitBytes` are minified by SWC. */
+/** Minifies a bundle with SWC. This makes it 2 % smaller, but doubles the processor time, so only bundles above `limitBytes` get it. */
 async function minified(made: string): Promise<string> {
   const { minify } = await import("@swc/core");
   const { code } = await minify(made, { module: true, compress: { passes: 4 }, mangle: true, ecma: 2022 });

@@ -66,7 +66,7 @@ const Export = z.strictObject({ ...Filters.shape, ...Access.shape, "all-columns"
 
 const wrong = (why: string): WrongUsage => new WrongUsage(`${why}: see npm run csv -- --help`);
 
-/** The last `=` separates the header from the column, because a header may contain `=`. */
+/** Returns the header and the column of a `--mapping`. The last `=` separates them, because a header may contain `=`. */
 function pairOf(pair: string): [string, Column | null] {
   const [, header, name = ""] = /^(.+)=([^=]*)$/s.exec(pair) ?? [];
   if (header === undefined) throw wrong(`--mapping: write "HEADER=COLUMN" and not "${pair}"`);

@@ -69,7 +69,7 @@ async function redriveQueue(input: Input, queue: string): Promise<number> {
 
 type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
 
-/** A message about failed stream records came from no queue, so this process runs the code of the function that failed. */
+/** Returns how messages are processed again. If they are about stream records, this process itself runs the code of the failed function. */
 function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, streams: DynamoDBStreamsClient): Redrive[] {
   const output = (name: string): string => {
     const value = outputs[name];

@@ -65,7 +65,7 @@ export const consoleConfig = ({ issuer, basemap, streets, offline }: ConsoleSett
     signIn: "/api/session/login",
   });
 
-/** A browser may cache an asset for a year, because a changed asset has a different name. */
+/** Returns the `Cache-Control` of a file. A browser may cache an asset for a year, because a changed asset has a different name. */
 export const cacheControl = (path: string): string =>
   path.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache";
 

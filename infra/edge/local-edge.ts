@@ -156,7 +156,7 @@ function loadFunction<S extends z.ZodMiniType>(source: string, result: S): (requ
     z.parse(result, handler({ context: { requestId: randomUUID() }, request, viewer: { ip: "127.0.0.1" } }));
 }
 
-/** @param source the source code of the edge function api-request.js */
+/** Returns `apiHeaders` of the edge. `source` is the source code of the edge function api-request.js. */
 export function apiHeaders(source: string): Edge["apiHeaders"] {
   const run = loadFunction(source, EdgeRequest);
   return (raw) => {
@@ -194,7 +194,7 @@ function cookiesOf(headers: Headers): Map<string, string[]> {
   return cookies;
 }
 
-/** CloudFront sets `multiValue` only if a header or cookie has several values. */
+/** Returns values as CloudFront passes them to an edge function: `multiValue` exists only if there are several values. */
 function several(values: readonly string[]): Values[string] {
   const [value = ""] = values;
   return values.length > 1 ? { value, multiValue: values.map((one) => ({ value: one })) } : { value };

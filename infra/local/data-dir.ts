@@ -115,7 +115,7 @@ async function claimed(directory: string): Promise<Lock & { at: (name: string) =
 /** Free bytes that a start needs. A first start writes 20 MB, and SQLite fails in many ways on a full disk. */
 const FREE_BYTES = 50_000_000;
 
-/** @param setting the environment variable that chooses the directory, for the error message */
+/** Throws if the disk of the directory is almost full. The error names `setting`, the environment variable that chooses the directory. */
 export function refuseFullDisk(setting: string, directory: string): void {
   const { bavail, bsize } = statfsSync(directory);
   if (bavail * bsize >= FREE_BYTES) return;

@@ -30,7 +30,7 @@ function stepPrinter(): (step: string) => void {
   };
 }
 
-/** The API does not need the console, so the service also starts if the build fails. */
+/** Builds the console. The service also starts if the build fails, because the API does not need the console. */
 async function builtConsole(): Promise<void> {
   const { buildConsole } = await import("../build/console.ts");
   const onStep = stepPrinter();

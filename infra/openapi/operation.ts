@@ -209,12 +209,12 @@ const keyText = (scopes: readonly Scope[] | undefined): string =>
 const disabled = (record: string): string =>
   `A ${record} of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.`;
 
-/** Most operations respond with 404 for a deleted record. A DELETE of a status or a user only disables it. */
+/** Says which records are 404. Most deleted records are, but a DELETE of a status or a user only disables it. */
 const notFound = (section: string): string =>
   ({ Statuses: disabled("status"), Users: disabled("user") })[section] ??
   "A record of another company, a record that the caller may not see and a deleted record are all 404.";
 
-/** True if the path contains the id of a record. If there is no such record, the response is 404. */
+/** Returns true if the path contains the id of a record. The response is 404 if there is no such record. */
 const isOfRecord = ({ path }: Route): boolean => /\{\w*id\}/i.test(path);
 
 function requestBody(

@@ -20,7 +20,7 @@ interface Right {
 
 type Further = Pick<Right, "condition" | "unseen">;
 
-/** `actions` names each service once, for example `dynamodb:GetItem PutItem, sqs:SendMessage`. */
+/** Returns a right. `actions` names each service once, for example `dynamodb:GetItem PutItem, sqs:SendMessage`. */
 const right = (why: string, actions: string, resources: readonly string[], further: Further = {}): Right => ({
   actions: actions.split(", ").flatMap((one) => {
     const [service, names = ""] = one.split(":");

@@ -116,7 +116,7 @@ function resourceName(id: string, resource: unknown): string {
 
 const isOwnLog = ({ actions }: Right): boolean => actions.every((action) => action.startsWith("logs:"));
 
-/** `resources` are those of the data stack and the service stack. */
+/** Returns the tables of docs/permissions.md. `resources` are those of the data stack and the service stack. */
 export function permissionTables(resources: Resources): Readonly<Record<string, string>> {
   const roles = rolesOf(resources).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const fileOf = new Map(

@@ -88,7 +88,7 @@ const plans: Record<Preset, Plan> = {
 const KINDS_OF_JOBS = 3;
 /** Executions that senders and jobs must leave for API requests. */
 const FOR_REQUESTS = 2;
-/** The publisher and the index flush run once for each shard. A new on-demand table has about four shards, one for each partition. */
+/** Executions of the publisher and the index flush, one for each shard. A new on-demand table has about four shards, one per partition. */
 const STREAM_EXECUTIONS = 2 * 4;
 
 /**

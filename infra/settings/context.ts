@@ -285,7 +285,7 @@ const alarms = {
 const TAGS = must(
   "1 to 40 tags with different keys, such as CostCenter=42, of letters, digits, blanks and _.:/=+-@, which do not begin with aws:",
 );
-/** A key has at most 128 characters, and a value at most 256. AWS reserves the prefix `aws:`. */
+/** A tag, whose key has at most 128 characters, and whose value at most 256. AWS reserves the prefix `aws:`. */
 const TAG = /^(?!aws:)[\p{L}\p{N} _.:/+@-]{1,128}=[\p{L}\p{N} _.:/=+@-]{0,256}$/iu;
 
 const keyAndValue = (tag: string): [string, string] => {

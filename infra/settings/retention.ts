@@ -10,7 +10,7 @@ export interface Retention {
 
 export const standardRetention: Retention = { logDays: 90, importFileDays: 30, recoveryDays: 35 };
 
-/** CloudWatch Logs accepts only these values, up to five years. */
+/** The retention times in days that CloudWatch Logs accepts, up to five years. */
 export const LOG_DAYS: readonly number[] = [
   ...[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1_096, 1_827],
 ];
@@ -27,9 +27,9 @@ export interface BackupPlan {
 
 /** Days after which a monthly copy moves to cold storage. */
 export const COLD_AFTER_DAYS = 30;
-/** AWS Backup requires at least 90 days in cold storage. */
+/** Minimum days for monthly copies, because AWS Backup requires at least 90 days in cold storage. */
 export const LEAST_MONTHLY_DAYS = COLD_AFTER_DAYS + 90;
-/** AWS recommends keeping daily copies for at least a week. */
+/** Minimum days for daily copies, because AWS recommends keeping them for at least a week. */
 export const LEAST_DAILY_DAYS = 7;
 
 const defaults: Readonly<Record<Preset, BackupPlan>> = {

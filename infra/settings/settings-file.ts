@@ -9,7 +9,7 @@ import type { Place } from "./place.ts";
 const FILE = "settings.json";
 const Settings = z.record(z.string(), z.unknown());
 
-/** A key of the CDK context replaces the same key of the file. Each line of an error names the file or the context key. */
+/** Reads the settings. A key of the CDK context replaces the same key of the file. Each line of an error names the file or the context. */
 export function readDeployment(
   directory: string,
   context: Readonly<Record<string, unknown>>,

@@ -151,7 +151,7 @@ const COMPANY = "company";
 /** Applies the usage plan of the authorizer's API key (company-throttle.ts). Only the header name `x-api-key` means an API key. */
 const companyKey = { type: "apiKey", name: "x-api-key", in: "header" } as const;
 
-/** API Gateway caches the authorizer's policy for a token, for all methods. It does not cache an error. */
+/** Describes the authorizer. API Gateway caches the authorizer's policy for a token, for all methods. It does not cache an error. */
 const callerScheme = ({ authorizer, partition, region }: DefinitionSpec): object => ({
   type: "apiKey",
   name: "Authorization",
@@ -169,7 +169,7 @@ const callerScheme = ({ authorizer, partition, region }: DefinitionSpec): object
 const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "region">, action: string): string =>
   `arn:${partition}:apigateway:${region}:lambda:path/${action}`;
 
-/** The URI for a streamed response differs, but API Gateway needs the same right for each URI: `lambda:InvokeFunction`. */
+/** Returns the integration with a function. A streamed response has another URI, but needs the same right: `lambda:InvokeFunction`. */
 function lambdaProxy(
   { functionArn, invokerArn, waitSeconds, streamed }: Omit<Endpoint, "route"> & Pick<Route, "streamed">,
   spec: DefinitionSpec,

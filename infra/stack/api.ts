@@ -143,7 +143,7 @@ function createRestApi(
   const resource = api.node.defaultChild;
   // Without this parameter, OVERWRITE would make the endpoint edge-optimized.
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
-  // CDK adds an output with the URL. The stack already has the output ApiUrl.
+  // Remove the output that the CDK adds for the URL, because the stack already has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
   keepExecutionLog(api, logDays);
   accept(api, acceptedFindings);
@@ -158,7 +158,7 @@ const settingOf = ({ perSecond, burst }: Throttle) => ({
 /** The throttle of a single route is at most this share of the throttle of the whole API. */
 const ROUTE_SHARE = 0.2;
 
-/** API Gateway throttles GET and HEAD separately. HEAD gets a tenth, so that both together exceed the rate only a little. */
+/** Returns the throttle of a method. HEAD gets only a tenth of the rate, because API Gateway throttles it in addition to GET. */
 function throttleOf({ perSecond, burst }: Throttle, method: PathMethod, requests: Throttle): Throttle {
   const share = method === "HEAD" ? 0.1 : 1;
   return {
@@ -167,7 +167,7 @@ function throttleOf({ perSecond, burst }: Throttle, method: PathMethod, requests
   };
 }
 
-/** The throttles of methods repeat `LOGGED`, because a method with its own settings does not inherit those of the stage. */
+/** Returns the throttles of methods. They repeat `LOGGED`, because a method with its own settings does not inherit those of the stage. */
 function ownThrottles(
   table: readonly Route[],
   requests: Throttle,

@@ -4,7 +4,7 @@ import type { Construct } from "constructs";
 
 const NEAR = 80;
 
-/** AWS Budgets sends its mails itself, so the address needs no confirmation. */
+/** Creates the budget. AWS Budgets sends its mails itself, so the address needs no confirmation. */
 export function createBudget(scope: Construct, dollars: number, email: string): void {
   const mail = (notificationType: "ACTUAL" | "FORECASTED", threshold: number) => ({
     notification: { notificationType, comparisonOperator: "GREATER_THAN", threshold, thresholdType: "PERCENTAGE" },

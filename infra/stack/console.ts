@@ -43,7 +43,7 @@ interface Served {
   readonly publish: () => void;
 }
 
-/** A local start gets no bucket and no distribution, because the local service serves the console. */
+/** Creates the console. A local start gets no bucket and no distribution, because the local service serves the console. */
 export function createConsole(
   scope: Stack,
   api: SpecRestApi,
@@ -122,7 +122,7 @@ const acceptedFindings = {
     "CloudFront's own certificate also permits TLS 1.0. A deployment with the setting consoleDomain requires TLS 1.2.",
 } as const;
 
-/** The bucket outlives the stack, because CloudFormation cannot delete a bucket that contains files. */
+/** Creates the bucket of the console. It outlives the stack, because CloudFormation cannot delete a bucket that contains files. */
 function createBucket(home: Construct): IBucket {
   const bucket = new Bucket(home, "Pages", privateBucket());
   accept(bucket, { "AwsSolutions-S1": "The files are public by CloudFront, and nothing else reads the bucket." });
@@ -172,7 +172,7 @@ function onRequest(home: Construct, name: "api-request" | "page-request") {
   return { function: made, eventType: FunctionEventType.VIEWER_REQUEST };
 }
 
-/** The origin of presigned URLs. The Content-Security-Policy must allow it, so that the console can upload files. */
+/** Returns the origin of presigned URLs. The Content-Security-Policy must allow it, so that the console can upload files. */
 const originOf = (bucket: Platform["bucket"]): string => {
   const { region, urlSuffix } = Stack.of(bucket);
   return `https://${bucket.bucketName}.s3.${region}.${urlSuffix}`;

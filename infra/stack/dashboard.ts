@@ -52,7 +52,7 @@ export function createDashboard(stack: Stack, platform: Platform, data: Stack): 
     ],
   });
   for (const saved of Object.values(logQueries)) {
-    // The CDK's construct does not accept a query as one string.
+    // Use the CloudFormation resource, because the CDK's construct does not accept a query as one string.
     new CfnQueryDefinition(stack, `Query${saved.title.replaceAll(" ", "")}`, {
       name: `${stack.stackName}/${saved.title}`,
       queryString: saved.query.join("\n| "),

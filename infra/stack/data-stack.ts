@@ -80,7 +80,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   return active === undefined ? data : { ...data, table: active };
 }
 
-/** The data stack's own table stays beside the restored one: CloudFormation cannot replace a table that another stack imports. */
+/** Returns the restored table, if it is set. The own table stays: CloudFormation cannot replace a table that another stack imports. */
 const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedTable | undefined =>
   activeTable && Table.fromTableAttributes(scope, "ActiveTable", activeTable);
 
@@ -100,7 +100,7 @@ function createProtectedLast(stack: Stack, table: Table): void {
   if (userPool !== undefined) table.node.addDependency(userPool);
 }
 
-/** `tableName` is the table of an earlier deployment, if this deployment adopts one. */
+/** Creates the table, or adopts `tableName`, the table of an earlier deployment. */
 function createTable(scope: Construct, { recoveryDays }: Retention, tableName: string | undefined): Table {
   const table = new Table(scope, "Table", {
     ...(tableName !== undefined && { tableName }),
@@ -162,7 +162,7 @@ const corsRule = (origins: readonly string[]): CorsRule => ({
   maxAge: 600,
 });
 
-/** Without a domain, the console's host name is not known yet, so all CloudFront hosts are allowed. Only the API signs URLs for uploads. */
+/** The CORS rule for uploads. Without a domain, it allows all CloudFront hosts: the console's is not known, and only the API signs URLs. */
 function consoleCorsRule({ localUrl, domain }: Console): CorsRule {
   const origin = localUrl ?? (domain === undefined ? "https://*.cloudfront.net" : `https://${domain.name}`);
   return {
@@ -173,7 +173,7 @@ function consoleCorsRule({ localUrl, domain }: Console): CorsRule {
   };
 }
 
-/** `uploads` gets a message for each new file in the folder `uploads/`. `bucketName` is the bucket of an earlier deployment. */
+/** Creates the bucket, or adopts `bucketName` of an earlier deployment. `uploads` gets a message for each new file in `uploads/`. */
 function createBucket(
   scope: Construct,
   uploads: Queue,
@@ -209,7 +209,7 @@ const uploadNotifications = (queue: Queue) => ({
   ],
 });
 
-/** S3 checks this policy when it configures the notifications. So the policy must exist before the bucket, and cannot name the bucket. */
+/** Lets S3 send messages. S3 checks this when it configures notifications, so the policy exists before the bucket, and cannot name it. */
 function allowNotifications(bucket: Bucket, queue: Queue): void {
   const { account } = Stack.of(queue);
   queue.addToResourcePolicy(
@@ -231,7 +231,7 @@ const keyAdministration = [
   ...["kms:ScheduleKeyDeletion", "kms:CancelKeyDeletion"],
 ];
 
-/** The key encrypts the companies' data keys. Without it, nobody can sign in to the console, and no webhook can be signed. */
+/** Creates the key that encrypts the companies' data keys. Without it, nobody can sign in to the console, and no webhook can be signed. */
 function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKey {
   if (adoptedArn !== undefined) return Key.fromKeyArn(scope, "SecretsKey", adoptedArn);
   return new Key(scope, "SecretsKey", {
@@ -267,7 +267,7 @@ const keyUse = (sid: string, purpose: Purpose): PolicyStatement =>
     conditions: { StringEquals: keyConditions(purpose) },
   });
 
-/** Without this, the CDK would remove an unused export, which CloudFormation refuses while the deployed service stack imports the value. */
+/** Keeps exports. The CDK would remove an unused one, which CloudFormation refuses while the deployed service stack imports the value. */
 function keepExports(
   { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,
   config: DeployConfig,

@@ -73,7 +73,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
     timeout: Duration.seconds(spec.timeoutSeconds),
     environment: { ...variables(spec.access, platform), ...spec.environment },
     logGroup,
-    // A metric filter for JSON could not read a line of the text format.
+    // Log in JSON, because a metric filter for JSON cannot read lines of the text format.
     loggingFormat: LoggingFormat.JSON,
     applicationLogLevelV2: ApplicationLogLevel.INFO,
     // At the level INFO, Lambda writes two lines for each invocation, half of all log bytes. CloudWatch metrics contain the same numbers.
@@ -121,7 +121,7 @@ function createRole(home: Construct, platform: Platform, spec: FunctionSpec, { l
   return role;
 }
 
-/** `events/publish` becomes `EventsPublish`. */
+/** Returns the construct id of a function: `events/publish` becomes `EventsPublish`. */
 function constructId(file: string): string {
   return file.replace(/(?:^|[/-])(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -110,7 +110,7 @@ export function preflight(methods: readonly PathMethod[], allowedOrigins: readon
   const headers = { ...methodHeaders(methods), ...originHeaders(allowedOrigins) };
   const declared = ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]);
   return {
-    // An integration may set only declared headers.
+    // Declare the headers, because an integration may set only declared ones.
     responses: { 204: { description: "204", headers: Object.fromEntries(declared) } },
     "x-amazon-apigateway-integration": {
       type: "mock",
@@ -139,7 +139,7 @@ const methodHeaders = (methods: readonly PathMethod[]) => ({
   "Access-Control-Max-Age": "600",
 });
 
-/** The header has a fixed value, so several origins become `*`. This is harmless, because these responses contain no data of users. */
+/** Returns the CORS headers of fixed responses. Several origins become `*`, which is harmless: these responses contain no data of users. */
 function originHeaders(allowedOrigins: readonly string[]): Record<string, string> {
   const [first, ...more] = allowedOrigins;
   if (first === undefined) return {};
@@ -150,7 +150,7 @@ function originHeaders(allowedOrigins: readonly string[]): Record<string, string
 const exposed = ([origin]: readonly string[]): Texts =>
   origin === undefined ? {} : { "Access-Control-Expose-Headers": "Retry-After, WWW-Authenticate, X-Request-Id" };
 
-/** API Gateway treats only a quoted value as a literal. */
+/** Quotes the values, because API Gateway treats only a quoted value as a literal. */
 const literals = (headers: Texts): Texts =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`]));
 

@@ -44,7 +44,7 @@ function identityOf(pool: IUserPool, issuer: string, clientId: string, audience:
   };
 }
 
-/** Nobody can sign up without an invitation, because such a user would not belong to a company. */
+/** Creates a user pool without sign-up, because a user without an invitation would not belong to a company. */
 function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool {
   const pool = new UserPool(scope, "UserPool", {
     featurePlan: FeaturePlan.ESSENTIALS,

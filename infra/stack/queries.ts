@@ -8,7 +8,7 @@ export interface LogQuery {
   readonly query: readonly string[];
 }
 
-/** The first segment of the path after `/api`, for example `prospects`. */
+/** Reads `group` from the path: the first segment after `/api`, for example `prospects`. */
 const ROUTE_GROUP = "parse resource /^\\/(?:api\\/)?(?<group>[^\\/]+)/";
 
 const MOST = "sort lines desc";

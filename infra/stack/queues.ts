@@ -81,7 +81,7 @@ export function createDeadLetterQueue(scope: Construct, id: string, meaning: Mea
   return queue;
 }
 
-/** `npm run dead-letters` finds the queue by this output. */
+/** Adds an output with the URL of a queue. `npm run dead-letters` finds the queue by this output. */
 function nameUrl(queue: Queue, name: string): void {
   new CfnOutput(queue, "Url", { value: queue.queueUrl }).overrideLogicalId(name);
 }

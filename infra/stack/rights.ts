@@ -132,7 +132,7 @@ export const keyUses = ({ secrets, sessionTokens, cursors }: Access) =>
     "sync-cursors": cursors,
   } satisfies Record<Purpose, string | undefined>).filter(([, use]) => use !== undefined);
 
-/** With `make`, the function may create and decrypt data keys of the purpose, otherwise only decrypt them. */
+/** Returns the rights to the KMS key. With `make`, a function may create and decrypt a purpose's data keys, otherwise only decrypt them. */
 const keyStatements = (access: Access, { keyArn }: IKey): PolicyStatement[] =>
   keyUses(access).map(([purpose, use]) => {
     const statement = allow(["kms:Decrypt", ...(use === "make" ? ["kms:GenerateDataKey"] : [])], [keyArn]);

@@ -24,7 +24,7 @@ export interface Stacks {
   readonly service: Stack;
 }
 
-/** `bundles` is the directory into which `bundle()` has written the functions. */
+/** Creates both stacks. `bundles` is the directory into which `bundle()` has written the functions. */
 export function createStacks(
   scope: Construct,
   config: DeployConfig,

@@ -22,7 +22,7 @@ const WINDOW_SECONDS = 300;
 const WITHOUT_TOKEN_SECONDS = 60;
 const WITHOUT_TOKEN_RATE = WITHOUT_TOKEN.perSecond / 2;
 
-/** Every valid URL is shorter: the longest parameter is a search of at most 200 characters of at most 12 bytes each. */
+/** Limits of the query and the path. A valid URL is shorter: its longest parameter is a search of 200 characters of up to 12 bytes each. */
 const MAX_QUERY_BYTES = 8_192;
 const MAX_PATH_BYTES = 2_048;
 /**
@@ -78,8 +78,8 @@ export function protectApi(scope: Construct, api: SpecRestApi, company: Throttle
 }
 
 /**
- * One address may send as many requests as one company, whose users may share it. Requests through the console's distribution share
- * CloudFront's addresses, so a second rule counts them by the address in a header. `fromConsole` matches these requests.
+ * Returns the rules against floods. One address may send as many requests as one company, whose users may share it. Requests through the
+ * console's distribution share CloudFront's addresses, so another rule counts them by a header. `fromConsole` matches them.
  */
 function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | undefined): CfnWebACL.RuleProperty[] {
   const ofCompany = { limit, evaluationWindowSec: WINDOW_SECONDS };
@@ -131,7 +131,7 @@ const throughConsole = (scope: Construct): CfnWebACL.StatementProperty => ({
   },
 });
 
-/** No requests are sampled, because AWS WAF would store their headers, which contain access tokens. */
+/** Returns the metrics of a rule. No requests are sampled, because AWS WAF would store their headers, which contain access tokens. */
 const visibility = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
   cloudWatchMetricsEnabled: true,
   sampledRequestsEnabled: false,

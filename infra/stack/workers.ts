@@ -19,11 +19,11 @@ import { createDeadLetterQueue } from "./queues.ts";
 import { allow } from "./rights.ts";
 import { accept } from "./rules.ts";
 
-/** Lambda halves a failing batch, so seven retries isolate one bad record of 100. The other retries are for temporary faults. */
+/** Retries of the publisher. Lambda halves a failing batch, so seven isolate a bad record of 100. The others are for temporary faults. */
 const STREAM_RETRIES = 10;
 /** Retries of a flush. They are few, because a failing flush delays others in its shard. The next write starts another flush. */
 const FLUSH_RETRIES = 3;
-/** The sweeper replaces a lost queue message within half of these seconds, so a longer delay means a fault of the service. */
+/** Seconds until a late delivery sets off an alarm. The sweeper replaces lost messages in half the time, so more delay means a fault. */
 const OVERDUE_SECONDS = 900;
 /**
  * Lambda gives up a record of this age, and reports only its position. The stream keeps records for 24 hours, so an operator then has one
@@ -61,7 +61,7 @@ function createPublisher(scope: Construct, platform: Platform): void {
   });
 }
 
-/** The stream records only show when a flush is worthwhile. The flush reads the changes from the table. */
+/** Creates the index flush. The stream records only show when a flush is worthwhile: the flush reads the changes from the table. */
 function createFlusher(scope: Construct, platform: Platform): void {
   const destination = createDeadLetterQueue(scope, "UnflushedIndexes", {
     title: "Unflushed indexes",

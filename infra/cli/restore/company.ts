@@ -31,7 +31,7 @@ interface CompanyRestoreContext extends Omit<CarryContext, "earlier"> {
   readonly settleMs?: number;
 }
 
-/** Each step compares the two tables, so a repeated call continues. Returns how many rows were `brought` back and `removed`. */
+/** Compares the two tables in each step, so a repeated call continues. Returns how many rows were `brought` back and `removed`. */
 export async function restoreCompany(context: CompanyRestoreContext, companyId: number) {
   const { live, restored, clock, progress, ...options } = context;
   await assertQuiet(live.table, clock, await known(live.table, companyId));

@@ -32,7 +32,7 @@ interface Restored {
   readonly isUnfinished: boolean;
 }
 
-/** Returns undefined for a table that no restore has made, or that is being deleted, and `unread` if the operator may not describe it. */
+/** Returns the source of a restored table. Undefined if no restore made it or it is being deleted, `unread` without the right to see it. */
 async function restoredTable(client: DynamoDBClient, name: string): Promise<Restored | "unread" | undefined> {
   try {
     const table = await describeTable(client, name);

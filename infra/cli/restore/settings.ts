@@ -90,7 +90,7 @@ async function enableRecovery({ client, wait }: RestoreContext, { source, target
       await client.send(new UpdateContinuousBackupsCommand(input));
       return;
     } catch (error) {
-      // DynamoDB refuses to enable point-in-time recovery for some minutes after the table was created.
+      // Try again: DynamoDB refuses to enable point-in-time recovery for some minutes after the creation of a table.
       if (!(error instanceof ContinuousBackupsUnavailableException)) throw error;
       await wait(RECOVERY_POLL_MS);
     }

@@ -154,7 +154,7 @@ async function loadTerritories(context: ApiContext, company: DemoCompany): Promi
   }
 }
 
-/** The subject depends only on the e-mail address, so a user's tokens stay valid after the demo data is created again. */
+/** Returns a user's subject. It depends only on the e-mail address, so tokens stay valid after the demo data is created again. */
 function demoSubject(email: string): string {
   const hex = createHash("sha256").update(email).digest("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -6,7 +6,7 @@ type Bucket = Stack["buckets"][number];
 type Rule = NonNullable<Bucket["CorsConfiguration"]>["CorsRules"][number];
 type Headers = Readonly<Record<string, string>>;
 
-/** Without this header, a cache could use the response for one origin for a request from another origin. */
+/** The header `Vary`. Without it, a cache could use the response for one origin for a request from another origin. */
 const VARY = "Origin, Access-Control-Request-Headers, Access-Control-Request-Method";
 
 export function corsHeaders(bucket: Bucket | undefined, method: string, { origin }: IncomingHttpHeaders): Headers {

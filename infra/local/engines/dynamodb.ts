@@ -22,9 +22,9 @@ export interface DynamoDbServer {
   stop(): Promise<void>;
 }
 
-/** The bundled server usually answers after a few milliseconds, but a busy machine may not run it for seconds. */
+/** The wait for the bundled server. It usually answers after a few milliseconds, but a busy machine may not run it for seconds. */
 const START = { limitMs: 60_000, pauseMs: 10 } as const;
-/** A server that the user has started with Docker or Java answers only after several seconds. */
+/** The wait for a server that the user has started with Docker or Java. It answers only after several seconds. */
 const CONNECT = { limitMs: 15_000, pauseMs: 250 } as const;
 
 /** Connects to a server that another program has started, or is starting. Throws a LocalError if it does not answer in time. */
@@ -132,7 +132,7 @@ function indexStreams(database: string): void {
   }
 }
 
-/** SIGKILL loses no data, because SQLite's journal contains each write that the server has acknowledged. */
+/** Kills the server with SIGKILL. No data is lost, because SQLite's journal contains each write that the server has acknowledged. */
 function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
@@ -158,7 +158,7 @@ export function serverBinary(): string {
 /** The only platform for which npm has a package of the server. */
 const BUNDLED_PLATFORM = "linux-x64";
 
-/** Without `-sharedDb`, DynamoDB Local has separate tables for each access key, and each function has an access key of its own. */
+/** A hint in errors. Without `-sharedDb`, DynamoDB Local has separate tables for each access key, and each function has its own key. */
 const INSTEAD = `Start DynamoDB Local or another DynamoDB-compatible server instead, and set DYNAMODB_ENDPOINT to its address, for example:
 docker run --rm --detach --publish 8000:8000 amazon/dynamodb-local -jar DynamoDBLocal.jar -sharedDb -inMemory && DYNAMODB_ENDPOINT=http://127.0.0.1:8000 npm start`;
 

@@ -15,7 +15,7 @@ export interface Places {
   readonly encryptionKeys?: string;
 }
 
-/** @param undo gets, for each started server, a function that stops the server */
+/** Starts the servers. `undo` gets, for each started server, a function that stops the server. */
 export async function startEngines(
   dynamoDbEndpoint: string | undefined,
   places: Places,

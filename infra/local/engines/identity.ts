@@ -18,7 +18,7 @@ type Claims = Readonly<{ sub: string; [name: string]: unknown }>;
 export const SigningKey = z.catchall(z.object({ kid: z.string(), alg: z.string(), kty: z.string() }), z.string());
 export type SigningKey = z.infer<typeof SigningKey>;
 
-/** @param keyFile the file with the signing key, so that tokens stay valid after a restart. Without a file, each start has a new key. */
+/** Creates the token issuer. `keyFile` has its key, so that tokens stay valid after a restart. Without a file, each start has a new key. */
 export async function createIdentity(issuerUrl: string, keyFile: string | undefined) {
   const issuer = new OAuth2Issuer();
   issuer.url = issuerUrl;

@@ -79,7 +79,7 @@ const isInitialization = (message: unknown): message is { readonly fastify: App 
 
 const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.)/;
 
-/** fauxqs listens on all network interfaces and verifies no signature. So connections from other machines are closed. */
+/** Closes connections from other machines, because fauxqs listens on all network interfaces and verifies no signature. */
 function closeRemoteConnections({ server }: App): void {
   server.on("connection", (socket) => {
     if (!LOOPBACK.test(socket.remoteAddress ?? "")) socket.destroy();

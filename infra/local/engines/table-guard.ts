@@ -75,7 +75,7 @@ function grantOf(statement: Statement): Grant {
   };
 }
 
-/** IAM does not combine two statements that each allow a part of the keys, so one statement must allow all. */
+/** Returns true if one statement allows all keys of the use. IAM does not combine statements that each allow a part of the keys. */
 const allows = ({ actions, onIndex, patterns }: Grant, use: Use): boolean =>
   actions.has(use.action) &&
   onIndex === use.onIndex &&

@@ -126,7 +126,7 @@ async function ask(
   }
 }
 
-/** A URI is for example `…:lambda:path/2015-03-31/functions/<arn>/invocations`. `kind` is its last part. */
+/** Returns the function in a URI such as `…:lambda:path/2015-03-31/functions/<arn>/invocations`. `kind` is the last part of the URI. */
 export function functionAt(uri: string, functions: ReadonlyMap<string, LocalFunction>) {
   const [, arn, kind] = /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(uri) ?? [];
   return { found: functions.get(nameOfArn(arn ?? "")), kind };

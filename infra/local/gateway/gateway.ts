@@ -176,7 +176,7 @@ function errorOf(error: unknown): GatewayError {
   return tooLarge ? "REQUEST_TOO_LARGE" : "INTEGRATION_FAILURE";
 }
 
-/** If an error occurs after the headers are sent, closes the connection, so that the client sees that the response is incomplete. */
+/** Streams a response. If an error occurs after the headers are sent, closes the connection, so that the client notices the fault. */
 async function stream(lambda: Lambda, call: Call, response: ServerResponse): Promise<GatewayError | undefined> {
   const sink: ResponseSink = {
     head(text) {

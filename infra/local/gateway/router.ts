@@ -6,7 +6,7 @@ export interface Match {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** API Gateway chooses the resource by the path alone. If this resource lacks the HTTP method, the result is undefined. */
+/** Returns a function that finds a method. Like API Gateway, it chooses the resource by the path, even if that lacks the HTTP method. */
 export function createRouter({ methods }: Api) {
   const resources = [...Map.groupBy(methods, ({ path }) => path)]
     .map(([path, own]) => ({ path, parts: partsOf(path), byVerb: new Map(own.map((method) => [method.verb, method])) }))
@@ -21,7 +21,7 @@ export function createRouter({ methods }: Api) {
 
 const partsOf = (path: string): string[] => (path === "/" ? [] : path.split("/").slice(1));
 const isParameter = (part: string): boolean => part.startsWith("{");
-/** A path parameter such as `{path+}` matches all further segments. */
+/** Returns true for a path parameter such as `{path+}`, which matches all further segments. */
 const isGreedy = (part: string): boolean => part.endsWith("+}");
 
 /** Returns a sort key. A path with a literal segment comes before a path with a parameter at the same position. */

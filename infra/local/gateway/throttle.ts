@@ -4,7 +4,7 @@ import type { Stack, UsagePlanOfKeys } from "../template/stack.ts";
 
 type Settings = Stack["stage"]["MethodSettings"];
 
-/** Each method with settings of its own has its own token bucket. All other methods share one. */
+/** Returns a function that says if a request passes. A method with settings of its own has a token bucket. All other methods share one. */
 export function createThrottle(settings: Settings, now: () => number = Date.now) {
   const buckets = new Map(
     settings.map(({ HttpMethod, ResourcePath, ThrottlingRateLimit: RateLimit, ThrottlingBurstLimit: BurstLimit }) => [

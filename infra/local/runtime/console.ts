@@ -25,7 +25,7 @@ export function replaceConsole(
   }
 }
 
-/** A single value becomes the field `message` unchanged. Several values are joined to one string. */
+/** Returns a log line as JSON. A single value becomes the field `message` unchanged. Several values are joined to one string. */
 export function logLine(level: LogLevel, requestId: string | undefined, values: readonly unknown[]): string {
   const head = { timestamp: new Date().toISOString(), level, requestId };
   const [first, ...more] = values;

@@ -79,7 +79,7 @@ export interface ThreadOptions {
   readonly worker: string;
   readonly data: WorkerData;
   readonly variables: Readonly<Record<string, string>>;
-  /** Functions in the process of the service ask it before each call of DynamoDB. Undefined if they may do everything. */
+  /** Functions in the process of the service call it before each call of DynamoDB. Undefined if they may do everything. */
   readonly refusal?: Refusal | undefined;
   /** Receives output that the function did not write with `console`, for example the stack trace of a crash. */
   readonly onOutput: (text: string) => void;
@@ -167,7 +167,7 @@ export class Environment {
     this.#thread.on("exit", () => this.#die("Runtime.ExitError", "the function's runtime ended before it answered"));
   }
 
-  /** A streamed response goes to `sink`, and the returned JSON string is then empty. Rejects with an InvocationError. */
+  /** Invokes the function. A streamed response goes to `sink`, and the returned JSON is then empty. Rejects with an InvocationError. */
   invoke(invocation: Invocation, timeoutMs: number, sink?: ResponseSink): Promise<string> {
     const answer = this.#run(sink, invocation.deadline, timeoutMs);
     this.#send(invocation);

@@ -86,7 +86,7 @@ function endOf(error: unknown): object {
   return { status: errorType.startsWith("Runtime.") ? "failure" : "error", errorType, reason };
 }
 
-/** If the response exceeds Lambda's size limit, `chunk` fails. The connection then breaks, so the client notices the fault. */
+/** Limits a streamed response: if it exceeds Lambda's maximum size, `chunk` fails. The connection then breaks, so the client notices it. */
 function limited(sink: ResponseSink): ResponseSink {
   let bytes = 0;
   return {

@@ -9,7 +9,7 @@ import { Environment, InvocationError, type Thread, type ThreadOptions } from ".
 /** Lambda's time limit for loading the code of a function. */
 const INIT_TIMEOUT_MS = 10_000;
 
-/** Lambda keeps idle environments for longer, but a developer's machine has less memory. Each environment needs about 30 MB. */
+/** How long, and how many, environments stay idle: less than in Lambda, because a developer's machine has less memory (30 MB for each). */
 const STANDARD_WARMTH = { idleMs: 2 * 60_000, most: 48 };
 
 /** The idle environments of all functions, each with the function that ends it. Delete an environment when an invocation takes it. */

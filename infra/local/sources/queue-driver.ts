@@ -90,7 +90,7 @@ const idOf = ({ MessageId }: Message): string => String(MessageId);
 const groupOf = ({ MessageAttributes }: Message): string | undefined =>
   MessageAttributes?.[GROUP_ATTRIBUTE]?.StringValue;
 
-/** A batch call to SQS fails for a single entry only if the message no longer exists, so failed entries are ignored. */
+/** Returns the entries of a batch call to SQS. Failed entries are ignored, because SQS fails one only if its message no longer exists. */
 const entriesOf = (messages: Messages) => messages.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle }));
 
 const eventRecord = (message: Message, eventSourceARN: string): object => ({

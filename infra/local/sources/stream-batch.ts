@@ -115,7 +115,7 @@ export interface Batch {
   readonly position: string;
 }
 
-/** Lambda accepts events of at most 6 MB. The other 0.5 MB are for the JSON around the records. */
+/** Maximum bytes of the records in a batch. Lambda accepts events of at most 6 MB. The other 0.5 MB are for the JSON around the records. */
 const BATCH_BYTES = 5_500_000;
 
 interface StreamEntry {

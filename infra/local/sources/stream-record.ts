@@ -20,7 +20,7 @@ export function lambdaRecord({ dynamodb = {}, ...record }: SdkRecord) {
   };
 }
 
-/** An image has the attributes of a row before or after a change. */
+/** Converts an image, which has the attributes of a row before or after a change. */
 export const imageOf = (item: Readonly<Record<string, AttributeValue>>): Record<string, StreamValue> =>
   Object.fromEntries(Object.entries(item).map(([name, value]) => [name, attributeOf(value)]));
 

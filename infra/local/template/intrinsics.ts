@@ -59,7 +59,7 @@ const intrinsics: Record<string, Intrinsic> = {
   },
 };
 
-/** @param at the position in the template, for error messages */
+/** Resolves all intrinsic functions in a value. `at` is the value's position in the template, for error messages. */
 export function resolve(value: unknown, at: string, scope: Scope): unknown {
   if (Array.isArray(value)) return value.map((part, i) => resolve(part, `${at}[${i}]`, scope));
   if (typeof value !== "object" || value === null) return value;
