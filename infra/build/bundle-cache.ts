@@ -92,7 +92,7 @@ export function markUsed(entry: string): void {
   try {
     utimesSync(entry, now, now);
   } catch {
-    // The cache cannot be written, but its entries can still be read.
+    // Ignore the error: the cache cannot be written, but its entries can still be read.
   }
 }
 

@@ -129,7 +129,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
   };
 }
 
-/** The burst of each throttle is twice its rate, as in a deployment. */
+/** Returns the throttles of these rates. The burst of each throttle is twice its rate, as in a deployment. */
 function throttlesOf(requestRate: number | undefined, companyRate: number | undefined): LocalOptions["throttles"] {
   const perSecond = requestRate ?? LOCAL_CAPACITY.requests.perSecond;
   const requests = { perSecond, burst: Math.ceil(2 * perSecond) };

@@ -148,7 +148,7 @@ function unknownPaths(known: readonly string[], allowedOrigins: readonly string[
 const CALLER = "caller";
 const COMPANY = "company";
 
-/** Applies the usage plan of the authorizer's API key (company-throttle.ts). Only the header name `x-api-key` means an API key. */
+/** The scheme that applies the usage plan of the authorizer's API key (company-throttle.ts). Its header must have the name `x-api-key`. */
 const companyKey = { type: "apiKey", name: "x-api-key", in: "header" } as const;
 
 /** Describes the authorizer. API Gateway caches the authorizer's policy for a token, for all methods. It does not cache an error. */

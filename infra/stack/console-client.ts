@@ -14,7 +14,7 @@ import type { Platform } from "./function.ts";
 import { clientDefaults } from "./identity.ts";
 import { stackUuid } from "./stack-id.ts";
 
-/** Returns the client's id. There is no client secret: PKCE proves that the server which exchanges the code also began the sign-in. */
+/** Creates the client and returns its id. It has no secret: PKCE proves that the server which exchanges the code also began the sign-in. */
 export function createConsoleClient(
   home: Construct,
   { userPool }: Platform,

@@ -121,7 +121,7 @@ const flood = (
   visibilityConfig: visibility(name),
 });
 
-/** Matches requests that CloudFront forwards. Without its proof, a client could send another false address in each request. */
+/** Matches requests with the proof that only CloudFront sends. Without the proof, a client could send a new false address each time. */
 const throughConsole = (scope: Construct): CfnWebACL.StatementProperty => ({
   byteMatchStatement: {
     fieldToMatch: header(CONSOLE_PROOF),

@@ -171,7 +171,7 @@ export async function removeRows(
   return removed;
 }
 
-/** DynamoDB's maximum for a batch of writes. */
+/** The maximum number of rows that DynamoDB accepts in a batch of writes. */
 const ROWS_TOGETHER = 25;
 
 export const groupsOf = <T>(items: readonly T[]): T[][] =>

@@ -85,7 +85,7 @@ export function createSignIn({ identity: { service }, redirectUri, roles, subjec
   };
 }
 
-/** Stores to which user each code and refresh token of the package belongs. A code or refresh token is valid once. */
+/** Stores the user of each code and refresh token that oauth2-mock-server makes. A code or refresh token is valid once. */
 function addGrants(service: Identity["service"], chosen: WeakMap<IncomingMessage, Grant>): void {
   const grants = new LRUCache<string, Grant>({ max: KEPT });
   const nameIn = ({ body }: TokenRequestIncomingMessage): string => {

@@ -17,8 +17,8 @@ export function createThrottle(settings: Settings, now: () => number = Date.now)
 }
 
 /**
- * Each API key has one token bucket for all methods, and a further one for each method with a throttle of its own. `unknown` means that the
- * key is not in the usage plan.
+ * Returns a function that says if a request with an API key passes. Each API key has one token bucket for all methods, and a further one
+ * for each method with a throttle of its own. `unknown` means that the key is not in the usage plan.
  */
 export function createKeyThrottle({ keys, Throttle: all, ApiStages: [stage] }: UsagePlanOfKeys) {
   const bucketsOf = () => ({

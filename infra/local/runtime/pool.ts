@@ -35,7 +35,7 @@ export interface FunctionHost {
   readonly warm: WarmEnvironments;
   readonly log: (spec: FunctionSpec, line: string) => void;
   readonly onInvoked: (failed: boolean) => void;
-  /** Lambda's limit by default. Tests set a shorter limit. */
+  /** The time limit for loading the code of a function. By default, it is Lambda's. Tests set a shorter one. */
   readonly initTimeoutMs?: number;
 }
 

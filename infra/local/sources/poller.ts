@@ -94,7 +94,7 @@ const Report = z.nullish(
   z.looseObject({ batchItemFailures: z.nullish(z.array(z.object({ itemIdentifier: z.string() }))) }),
 );
 
-/** Returns the failed ids, or `"all"` if the report is malformed or has an unknown id. As in Lambda, the whole batch is then retried. */
+/** Returns the failed ids in a function's report, or `"all"`, as in Lambda, if the report is malformed or has an unknown id. */
 export function failedItems(payload: string, known: ReadonlySet<string>): ReadonlySet<string> | "all" {
   const parsed = z.safeParse(Report, JSON.parse(payload));
   if (!parsed.success) return "all";
