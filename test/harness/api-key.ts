@@ -12,7 +12,7 @@ export async function newKeyOf(by: Client, id: number, more: Partial<NewApiKey> 
   return dataOf(await by.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 201);
 }
 
-/** Returns the secret of a key of a new account that may view all prospects, and is no admin. */
+/** Creates a service account that may view all prospects but is no admin, and returns the secret of a new API key of this account. */
 export async function newKey(admin: Client, scopes: NewApiKey["scopes"]): Promise<string> {
   const { id } = await newAccount(admin, { role: "sales", permissions: ["canViewAllProspects"] });
   return (await newKeyOf(admin, id, { scopes })).key;

@@ -1,4 +1,4 @@
-/** Checks commands of the AWS CLI by the models of the AWS SDK, from which AWS also generates the CLI. npm has no package of the CLI. */
+/** Checks `aws` commands by the models of the AWS SDK, from which AWS generates the CLI too. npm has no package of the CLI. */
 import * as backup from "@aws-sdk/client-backup";
 import * as cloudFormation from "@aws-sdk/client-cloudformation";
 import * as cognito from "@aws-sdk/client-cognito-identity-provider";
@@ -63,7 +63,7 @@ function bare(schema: unknown): unknown {
   if (!Array.isArray(schema)) return schema;
   const [kind, ...rest] = schema;
   if (kind === SIMPLE_KIND && typeof rest[0] === "string") return bare(rest[3]);
-  // A field with traits is a pair: its schema and the traits.
+  // A field with traits is a pair of its schema and its traits. Only the schema is needed.
   return typeof kind === "function" || Array.isArray(kind) || rest.length === 1 ? bare(kind) : schema;
 }
 
@@ -119,7 +119,7 @@ function inputOf(service: string, operation: string): Input {
   return { members, schemas, required };
 }
 
-/** Throws unless the value is a string, a time, a map such as `NAME=text,NAME=text`, or a structure with an empty map such as `NAME={}`. */
+/** Throws unless the value has its option's type: a string, a time, a map (`NAME=text,NAME=text`), or an empty map (`NAME={}`). */
 function checkValue(type: unknown, text: string | undefined, option: string): void {
   if (text === undefined || text.startsWith("--")) throw new Error(`--${option} needs a value`);
   if (type === STRING || (type === TIMESTAMP && !Number.isNaN(Date.parse(text)))) return;

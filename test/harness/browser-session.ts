@@ -19,7 +19,7 @@ interface SignIn {
   readonly accessSeconds?: number;
 }
 
-/** The header that the console's scripts send with each request. */
+/** The header that the console's scripts send with each request. The service refuses a session's changes without it, to prevent CSRF. */
 export const FROM_CONSOLE = { "X-Requested-With": "canvassing-console" } as const;
 
 export type Browser = ReturnType<typeof newBrowser>;
@@ -46,7 +46,7 @@ export function newBrowser(cookies = new Map<string, string>()) {
     assertDocumented(method, url.pathname, visit);
     return visit;
   }
-  /** Signs in through the pages of the local issuer, and returns the URL of the callback without requesting it. */
+  /** Signs in through the pages of the local token issuer. Returns the URL of the callback, without requesting it. */
   async function callbackOf(email: string, { returnTo, accessSeconds }: SignIn = {}): Promise<string> {
     const query = returnTo === undefined ? "" : `?returnTo=${encodeURIComponent(returnTo)}`;
     const login = await send(`/api/session/login${query}`);
@@ -69,7 +69,7 @@ export function newBrowser(cookies = new Map<string, string>()) {
         ...(body !== undefined && { body: JSON.stringify(body) }),
       }),
     callbackOf,
-    /** Signs in through the pages of the local issuer, and returns the answer of the callback. */
+    /** Signs in through the pages of the local token issuer, requests the callback, and returns the answer of the callback. */
     signIn: async (email: string, options?: SignIn) => send(await callbackOf(email, options)),
   };
 }

@@ -18,21 +18,21 @@ const isPackaged = process.platform === "linux" && process.arch === "x64";
 export const noBrowser: string | undefined =
   isPackaged || INSTALLED.some((path) => existsSync(path)) ? undefined : "this machine has no Chrome";
 
-/** What Chromium needs in a container. The package's own, longer list disables checks of the browser that the tests need. */
+/** The flags of Chromium in a container. The default flags of the npm package also switch off checks of the browser that the tests need. */
 const IN_A_CONTAINER = [
   "--no-sandbox",
   "--no-zygote",
   "--use-gl=angle",
   "--use-angle=swiftshader",
   "--enable-unsafe-swiftshader",
-  // Without a graphics card, drawing pages through WebGL's software driver takes four times as long as drawing them directly.
+  // These flags avoid WebGL's software driver. On a machine without a graphics card, it would draw pages four times as slowly.
   "--disable-gpu-compositing",
   "--disable-gpu-rasterization",
 ];
 
 /**
- * Maximum time that an action in the browser may take. It is longer than Playwright's 30 s for busy machines, and shorter than the time-out
- * of the tests.
+ * Maximum time of an action in the browser, in milliseconds. Playwright's default of 30 s is too short on busy machines. The time-out of
+ * the tests is longer than this.
  */
 const WAIT_MS = 240_000;
 

@@ -1,4 +1,4 @@
-/** The API client of the tests. It refuses answers, and accepted requests, that the OpenAPI document does not describe. */
+/** The API client of the tests. Throws if the OpenAPI document does not describe an answer, or a request that the service has accepted. */
 import { Agent, type IncomingMessage, request } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
@@ -91,12 +91,12 @@ function compiled(name: string, compile: () => ValidateFunction): ValidateFuncti
 const validatorAt = (pointer: string) => compiled(pointer, () => ajv.compile({ $ref: pointer }));
 
 /**
- * Matches faults of requests that the service accepts nevertheless: it reduces a number above the maximum, and ignores a filter that the
- * user may not use, even if the filter is too long.
+ * Matches violations of the document that the service accepts: the service reduces a number above the maximum, and ignores a filter that
+ * the user may not use, even if the value of the filter is too long.
  */
 const REDUCED = /must be <= |must match format "int64"|must NOT have more than \d+ characters/;
 
-/** Throws if the service has accepted a request that the document does not describe. */
+/** Throws if the OpenAPI document does not describe this request, which the service has accepted. */
 function assertDescribed(method: string, target: string, mediaType: string, body: Buffer): void {
   const [path = "", query = ""] = target.split("?", 2);
   const found = operationAt(method, path);
@@ -114,7 +114,7 @@ function assertDescribed(method: string, target: string, mediaType: string, body
     const own = (validate.errors ?? []).map(({ message }) => `${name} ${message}`);
     faults.push(...own.filter((one) => !REDUCED.test(one)));
   }
-  // Operations of a device are not checked, because the service answers 200 even if it refuses an operation.
+  // The operations of an offline device are not checked, because the service answers 200 even if it refuses an operation.
   const isSchema = found.operation.requestBody?.content?.[mediaType]?.schema !== undefined;
   if (isSchema && mediaType === "application/json" && body.length > 0 && path !== "/api/sync/operations") {
     const validate = validatorAt(`${pointer}/requestBody/content/${escaped(mediaType)}/schema`);
@@ -140,7 +140,7 @@ export interface Answer {
   readonly text: string;
   /** The bytes of the body as they were sent, for an answer that is compressed or not text. */
   readonly bytes: Uint8Array;
-  /** Undefined if the answer is not JSON. */
+  /** The parsed body. Undefined if the answer is not JSON. */
   readonly body: unknown;
 }
 
@@ -172,7 +172,7 @@ async function sendBytes(method: string, path: string, headers: Record<string, s
   const response = await promise;
   const answer = await answerOf(response);
   assertDocumented(method, path.split("?", 1)[0] ?? "", answer);
-  // Tests other than the API tests send random requests, which the service may accept although the document does not describe them.
+  // Only the requests of API tests are checked. Other tests send random requests, and the service accepts some that the document forbids.
   const isOrdinary = expect.getState().testPath?.endsWith(".api.test.ts") === true;
   const mediaType = headers["Content-Type"] ?? headers["content-type"] ?? "";
   if (isOrdinary && answer.status < 300) assertDescribed(method, path, mediaType, body);
@@ -191,7 +191,7 @@ export async function answerOf(response: IncomingMessage): Promise<Answer> {
   return { status, headers, text, bytes, body: isJson && text !== "" ? JSON.parse(text) : undefined };
 }
 
-/** Empties the gateway's cache of callers' roles and permissions, which would delay the effect of a changed role by a minute. */
+/** Empties the gateway's cache of callers' roles and permissions. Otherwise a changed role would take effect up to a minute later. */
 export async function flushAuthorizers(): Promise<void> {
   const answer = await fetch(`${baseUrl()}/local/authorizers-cache`, { method: "DELETE" });
   if (answer.status !== 204) throw new Error(`the authorizers' cache was not flushed: ${answer.status}`);

@@ -1,4 +1,4 @@
-/** Commits a verb with the idempotency key of a POST as `command` in shared/http/endpoint.ts does, and returns the answer of the plan. */
+/** Runs a verb for a POST with an idempotency key, commits its plan as the endpoint does, and returns the answer of the plan. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { carryOut, type Plan } from "#shared/db/plan.ts";

@@ -1,4 +1,6 @@
-/** Makes the clock of a command run faster (`node --import`). All commands of a test share its start time, `FAST_CLOCK_SINCE`. */
+/**
+ * `node --import` of this file makes the clock of a command run faster. The clocks of a test's commands all begin at `FAST_CLOCK_SINCE`.
+ */
 import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers/promises";
 

@@ -1,4 +1,6 @@
-/** A local DynamoDB server with planned faults, for the client of plain-dynamodb.ts, and for other clients through a proxy. */
+/**
+ * A local DynamoDB server whose requests fail as planned. The SDK's client calls it through a proxy, that of plain-dynamodb.ts directly.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { text } from "node:stream/consumers";
 import { CreateTableCommand, DeleteTableCommand, DynamoDBClient, ListTablesCommand } from "@aws-sdk/client-dynamodb";
@@ -23,7 +25,7 @@ export type Fault =
   | { readonly kind: "early"; readonly meanwhile: () => Promise<unknown> }
   /** The proxy changes the request before DynamoDB gets it. */
   | { readonly kind: "ask"; readonly change: (body: Json) => Json }
-  /** DynamoDB gets this share of a batch, at least one entry unless the share is 0. The reply lists the others as not processed. */
+  /** DynamoDB gets this share of a batch's statements, at least one unless the share is 0. The reply reports the rest as throttled. */
   | { readonly kind: "part"; readonly share: number };
 
 export type FaultPlan = (operation: string, number: number, body: Json) => Fault;
@@ -62,7 +64,7 @@ export async function startFaultyDynamoDb() {
   /** The operation of each request since `plan` was last called, in order. */
   const calls: string[] = [];
   const direct = sendTo(server.endpoint);
-  // The snapshot keeps calls of `meanwhile` out of the number of calls that the table counts for the delayed request.
+  // The service counts the calls of each request to the table. In this snapshot, calls of `meanwhile` do not count for the delayed request.
   const outside = AsyncLocalStorage.snapshot();
   const faulty: Send = (operation, body) => {
     calls.push(operation);
@@ -96,7 +98,7 @@ export async function startFaultyDynamoDb() {
     stop: async (): Promise<void> => {
       proxy.stop();
       const client = new DynamoDBClient({ endpoint: server.endpoint, ...LOCAL });
-      // A local service on this server has left its table. The next service would find data keys in it that its own KMS cannot decrypt.
+      // A local service on this server may have left its table. The next service could not decrypt the table's data keys with its own KMS.
       const { TableNames = [] } = await client.send(new ListTablesCommand());
       for (const TableName of TableNames) await client.send(new DeleteTableCommand({ TableName }));
       idle.push(server);

@@ -5,7 +5,7 @@ import { buffer } from "node:stream/consumers";
 import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { forwarded } from "./forwarded.ts";
 
-/** `cut` breaks the connection after this many bytes of a body. `hold` means that the proxy never answers. */
+/** `cut` breaks the connection after `after` bytes of the body of the request or the answer. `hold` means that the proxy never answers. */
 type Failure =
   | { readonly cut: "request" | "answer"; readonly after: number }
   /** The service handles the request, but the client gets no answer. */
@@ -84,7 +84,7 @@ export async function startFaultyProxy(service: string) {
     else response.destroy();
   }
 
-  /** Makes presigned URLs name the proxy instead of the bucket. */
+  /** Makes presigned URLs name the proxy instead of the bucket, so that tests can also plan failures of uploads and downloads. */
   function throughProxy(text: string): string {
     return text.replace(/(http:\/\/127\.0\.0\.1:\d+)(?=[^"]*X-Amz-Signature)/g, (origin) => {
       if (origin !== url) bucket = origin;

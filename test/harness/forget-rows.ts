@@ -2,7 +2,7 @@
 import type { Reads } from "#shared/db/reads.ts";
 import { recentRows } from "#shared/prospects/list/page-rows.ts";
 
-/** No company's statuses, tags and users have this version. A new version makes `recentRows` forget the company's prospects. */
+/** `recentRows` forgets a company's prospects if the version of its statuses, tags and users has changed. They never have this version. */
 const NO_VERSION = -1;
 
 export function forgetRows(table: Reads, companyId: number): void {

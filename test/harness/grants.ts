@@ -1,4 +1,4 @@
-/** Compares the rights that the route table grants to functions with those that they use while all API tests run. */
+/** Compares the rights that the route table grants to functions with the rights that the functions use while all API tests run. */
 import type { Access } from "../../infra/routes/route.ts";
 import { authorizer, eventFunctions, routes } from "../../infra/routes/routes.ts";
 

@@ -6,10 +6,10 @@ import { at, type Client } from "./client.ts";
 import { dataOf } from "./shapes.ts";
 import { openLocalTable } from "./team.ts";
 
-/** The sweeper begins jobs that are due. The held job becomes due only after the tests have ended. */
+/** The held job is due after this time, in milliseconds, when the tests have ended. The sweeper would begin a job that is due earlier. */
 const DUE_IN_MS = 86_400_000;
 
-/** Puts a bulk job that nothing begins into the company's empty queue. All later jobs of the company wait until its release. */
+/** Puts a bulk job that nothing begins into the company's empty queue. All later jobs of the company wait until `release` is called. */
 export async function holdQueue(owner: Client) {
   const { user, company } = dataOf(await owner.GET("/api/me"));
   const context = contextOn(await openLocalTable(), { now: () => Date.now() + DUE_IN_MS });

@@ -29,7 +29,7 @@ export interface SentRequest {
   readonly body: string;
 }
 
-/** Returns the service in the signature, which has the form `Credential=KEY/DATE/REGION/SERVICE/aws4_request`, or `unsigned`. */
+/** Returns the AWS service that a signature (`Credential=KEY/DATE/REGION/SERVICE/aws4_request`) names, or `unsigned`. */
 export function serviceOf({ authorization }: SentRequest["headers"]): string {
   const [, service = "unsigned"] =
     /Credential=[^/]+\/\d+\/[^/]+\/([\w-]+)\/aws4_request/.exec(String(authorization)) ?? [];

@@ -24,6 +24,6 @@ export async function readAllProspects(table: Table, companyId: number) {
   };
 }
 
-/** Returns each difference of the search index from the rows, and each damaged part. Nobody may write to the company meanwhile. */
+/** Returns each difference between a company's index and its prospects and notes, and each damaged part. Nobody may write meanwhile. */
 export const checkIndex = async (table: Table, companyId: number): Promise<readonly string[]> =>
   (await verifyIndex(table, indexRecords(table), companyId, { pauseMs: 0 })).faults;

@@ -2,10 +2,10 @@
 import { type Fault, type FaultPlan, pass, serverError } from "./faulty-dynamodb.ts";
 import { sized } from "./tier.ts";
 
-/** `killPointsOf` returns two calls of work with at most this many calls, and three of longer work. */
+/** Work with at most this many calls is short: `killPointsOf` returns two calls of it, and three calls of longer work. */
 const SHORT_WORK = 50;
 /**
- * Distances between the calls at which work is killed. They differ, so that they hit different calls of work that repeats the same calls.
+ * Numbers of calls between two kills. With equal numbers, work that repeats a cycle of calls could be killed at the same call each time.
  */
 const DISTANCES = [3, 8, 21, 34, 13, 29] as const;
 
@@ -16,7 +16,7 @@ export function* killPoints(turn: number): Generator<number, never> {
   }
 }
 
-/** Returns numbers of calls in ascending order. The last call is always one of them, because most work takes effect in it. */
+/** Returns the calls at which to kill the work, ascending. The last call is always among them, because most work takes effect in it. */
 export function killPointsOf(calls: number, turn: number): number[] {
   const all = Array.from({ length: calls }, (_, i) => i + 1);
   const parts = calls > SHORT_WORK ? 2 : 1;
@@ -25,7 +25,7 @@ export function killPointsOf(calls: number, turn: number): number[] {
   return sized({ wide: all, short: calls > 1 ? [...few, calls] : all });
 }
 
-/** The two moments at which a process can be killed at a call, with their fault: before and after the call takes effect. */
+/** The two moments of a kill, before and after the call takes effect, each with the fault that simulates it. */
 export const deaths = [
   ["before", serverError],
   ["after", { kind: "lose reply" }],

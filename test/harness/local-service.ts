@@ -1,6 +1,7 @@
 /**
- * Starts one local service for all vitest projects, or uses that at BASE_URL. In `npm test` and the gate, one process runs all functions. The
- * long tests run their bundles in worker threads. In the gate, a function may do only what the template allows its role.
+ * Starts one local service for all vitest projects, or uses the service at BASE_URL. In `npm test` and `npm run test:gate`, one process
+ * runs all functions. In the long tests, worker threads run the functions' bundles. In `test:gate` and the long tests, a function may do
+ * only what its role in the template allows.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -20,7 +21,7 @@ declare module "vitest" {
 }
 
 export async function setup({ vitest }: TestProject): Promise<(() => Promise<void>) | undefined> {
-  // All projects share these values. The first project that gets here starts the service.
+  // All vitest projects share the values of the root project. The first project that gets here starts the service.
   const project = vitest.getRootProject();
   if ("baseUrl" in project.getProvidedContext()) return undefined;
   const other = process.env.BASE_URL ?? "";
@@ -59,7 +60,7 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>> {
   return z.parse(Used, (await answer)[0]);
 }
 
-/** Returns true if all API and deep tests ran. Otherwise the grants that only the other tests use would seem to be unused. */
+/** Returns true if all API and deep tests ran. Otherwise a grant that only a skipped test uses would seem to be unused. */
 function isWhole({ config, state }: TestProject["vitest"]): boolean {
   if (config.testNamePattern !== undefined || config.tagsFilter !== undefined) return false;
   const files = globSync("test/**/*.{api,deep}.test.ts", { cwd: config.root }).map((file) => join(config.root, file));
@@ -73,7 +74,7 @@ function isWhole({ config, state }: TestProject["vitest"]): boolean {
 const ExitCode = z.nullable(z.number());
 const Ready = z.object({ url: z.string(), signingKey: SigningKey });
 
-/** The service sends its first message when it accepts requests. */
+/** Waits until the service accepts requests: then it sends its first message. Throws if the service ends before. */
 async function readyOf(service: ChildProcess, ended: Promise<number | null>): Promise<z.infer<typeof Ready>> {
   const early = ended.then((code) => Promise.reject(new Error(`the local service ended with ${code}`)));
   const [message] = await Promise.race([once(service, "message"), early]);
@@ -89,7 +90,7 @@ async function assertSignIn(baseUrl: string): Promise<void> {
 
 const PublicKeys = z.object({ keys: z.array(z.object({ kid: z.string(), n: z.string() })) });
 
-/** Returns the key in DATA_DIR, which a service without `--memory` stores there, if the service publishes the matching public key. */
+/** Returns the signing key in DATA_DIR, where a service without `--memory` stores it. Null if the service publishes another public key. */
 async function keptSigningKey(baseUrl: string): Promise<SigningKey | null> {
   const file = join(process.env.DATA_DIR ?? ".local", "signing-key.json");
   if (!existsSync(file)) return null;

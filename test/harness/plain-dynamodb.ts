@@ -75,7 +75,7 @@ export const sendTo = (endpoint: string): Send => {
   return (operation, body) => post(url, operation, JSON.stringify(body));
 };
 
-/** The local server verifies no signature, so all requests have the same. */
+/** The local server verifies no signature, so all requests have this one. */
 export const SIGNATURE = {
   "x-amz-date": "20260101T000000Z",
   authorization: `AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=${"0".repeat(64)}`,

@@ -77,7 +77,7 @@ export async function startPointInTime(engine: string) {
       PointInTimeRecoveryStatus: "ENABLED",
       RecoveryPeriodInDays: 35,
       EarliestRestorableDateTime: Math.ceil(recoverySince / 1_000),
-      // On AWS, this time is usually five minutes ago. The tests do not wait so long.
+      // On AWS, a table can usually be restored to at most five minutes ago. Here it can be restored to now, so that tests need not wait.
       LatestRestorableDateTime: Math.floor(Date.now() / 1_000),
     };
   }
@@ -128,7 +128,7 @@ export async function startPointInTime(engine: string) {
     await client.send(new dynamodb.CreateTableCommand({ TableName, ...like }));
   }
 
-  /** Fills the target with the rows at the second `at`: the first stream record of a row since then has the row's version of that time. */
+  /** Fills `target` with the source's rows of the second `at`. The first stream record of a later change has the row before the change. */
   async function fillTable(source: dynamodb.TableDescription, target: string, at: number): Promise<void> {
     const keys = (source.KeySchema ?? []).map(({ AttributeName = "" }) => AttributeName);
     const textOf = (row: Row): string => JSON.stringify(keys.map((key) => row[key]));
@@ -219,7 +219,7 @@ export async function startPointInTime(engine: string) {
     if (parsed[field] === undefined) return answer;
     if (operation === "UpdateTable") state.status = "UPDATING";
     const { status: TableStatus, summary } = state;
-    // This description still says UPDATING. The next one says ACTIVE, so an update ends after one description.
+    // This answer still says UPDATING. The next answer of DescribeTable says ACTIVE, so an update ends after one DescribeTable.
     if (operation === "DescribeTable" && state.status === "UPDATING") state.status = "ACTIVE";
     const table = { ...z.parse(JsonBody, parsed[field]), TableStatus, ...(summary && { RestoreSummary: summary }) };
     return JSON.stringify({ ...parsed, [field]: table });
@@ -271,7 +271,7 @@ export async function* recordsOf(streams: dynamodbStreams.DynamoDBStreamsClient,
         new dynamodbStreams.GetRecordsCommand({ ShardIterator }),
       );
       for (const record of Records) yield { record, shardId: ShardId };
-      // An open shard always has a next iterator, so reading ends at an empty page.
+      // An open shard always has a next iterator, so the loop ends at the first answer without records.
       ShardIterator = Records.length === 0 ? undefined : NextShardIterator;
     }
   }

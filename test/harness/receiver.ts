@@ -17,7 +17,7 @@ export type Behaviour = (receipt: Receipt, response: ServerResponse, count: numb
 
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
-/** On a busy machine, deliveries take minutes. The wait ends before the test does, so that the error says how many have arrived. */
+/** Longest wait for deliveries, which take minutes on a busy machine. A test's time-out is longer, so the error can say how many came. */
 const WAIT_MS = 240_000;
 
 /**
@@ -59,7 +59,7 @@ export async function startReceiver(behave: Behaviour = (_, response) => respons
     /** Unlike `until`, counts only one attempt of each delivery. */
     untilDifferent: (count: number) => waitFor(count, () => new Set(receipts.map(({ event }) => event.id)).size),
     untilSome: (isWanted: (receipt: Receipt) => boolean) => waitFor(1, () => Number(receipts.some(isWanted))),
-    /** Ignores events of earlier changes, because the service may publish a change after a later webhook was created. */
+    /** Ignores events of changes before `time`, because the service may publish a change to a webhook that was created after it. */
     ignoreBefore: (time: string): void => {
       since = time;
     },

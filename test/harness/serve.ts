@@ -5,10 +5,10 @@ import { watchLogs } from "./log-leaks.ts";
 import { sharedProcess } from "./shared-process.ts";
 import { startTileServer } from "./tile-server.ts";
 
-/** Delays, for example those of retries, are divided by this factor. */
+/** The service divides its delays, for example those of webhook retries, by this factor, so that tests wait less. */
 const TIME_SCALE = 60;
 
-/** The tests of a file send the requests of thousands of reps for one company, so no company has a limit of its own. */
+/** The request limits of the service and of each company: high, because the tests of one file send the requests of thousands of reps. */
 const REQUESTS = { perSecond: 10_000, burst: 20_000 } as const;
 
 /** True if each function runs in worker threads from its bundle, which takes three times the processor time. */
@@ -30,8 +30,8 @@ const service = await startLocal({
   basemap: { light: `${tiles}/light`, dark: `${tiles}/dark`, origins: [] },
   ...(asDeployed ? { asDeployed } : { startThread: sharedProcess() }),
   enforceRights,
-  // Starting an environment (a worker thread) costs as much as ten requests, so idle ones are kept. The streamed answers of one company may
-  // occupy all but one, so with three, two answers of a company can run at the same time.
+  // Starting an environment (a worker thread) costs as much as ten requests, so idle environments are kept. The streamed answers of a
+  // company may occupy all environments of a function but one. With three environments, two such answers can run at the same time.
   requestEnvironments: 3,
   warmth: { idleMs: 20 * 60_000, most: 128 },
   onLogLine: ({ file, text }) => {
@@ -44,7 +44,7 @@ const service = await startLocal({
 
 async function end(exitCode: number): Promise<void> {
   await service.stop();
-  // `refusals` are the requests that IAM policies do not allow. The test that caused a refusal or a failure sees only a status 5xx.
+  // `refusals` are the requests that IAM policies do not allow. A test sees only a status 5xx, so the reasons are printed here.
   for (const line of [...service.refusals, ...failed]) console.error(line);
   process.exit(exitCode);
 }

@@ -1,4 +1,4 @@
-/** Runs all functions of the local service in its own process, with a fraction of the processor time. It ends no function that hangs. */
+/** Runs all functions in the process of the local service. This saves processor time, but a function that hangs is not ended. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { EventEmitter } from "node:events";
 import { globSync } from "node:fs";
@@ -35,7 +35,7 @@ function separateLogs(): void {
 }
 
 const ACCESS_KEY = "AWS_ACCESS_KEY_ID";
-/** The access key of all functions, because they share the clients of the SDK. */
+/** The access key in the environment variables of all functions. A signature has the access key of the calling function instead. */
 const SHARED_KEY = "all-functions";
 
 /** Throws if the policy of the function does not allow this call of DynamoDB. */
@@ -49,7 +49,7 @@ function assertAllowed({ headers, body }: HttpRequest): void {
 type HttpRequest = ReturnType<typeof prepareRequest>;
 const accessKeyId = (): string => invoked.getStore()?.accessKey ?? SHARED_KEY;
 
-/** Each signature names the calling function, whose rights the local servers check. They verify only signatures of presigned URLs. */
+/** Makes each signature name the calling function, whose rights the local servers check. These servers verify only presigned URLs. */
 function nameFunctions(): void {
   const credentialProvider = async () => ({ accessKeyId: accessKeyId(), secretAccessKey: "local" });
   const { presign } = SignatureV4.prototype;
@@ -84,10 +84,10 @@ function separateCrashes(): void {
   for (const event of ["uncaughtException", "unhandledRejection"] as const) process.on(event, crash);
 }
 
-/** Matches the variables that have a different value in each function. */
+/** Matches the environment variables that have a different value in each function. */
 const OWN = /^AWS_(?:LAMBDA_FUNCTION_|ACCESS_KEY_ID$)/;
 
-/** All functions share the variables of this process. Throws if two functions need different values. */
+/** Sets environment variables of this process, which all functions share. Throws if two functions need different values. */
 function setVariables(variables: Readonly<Record<string, string>>, known: Map<string, string>): void {
   for (const [name, value] of Object.entries(variables)) {
     if (OWN.test(name)) continue;
@@ -101,7 +101,7 @@ function setVariables(variables: Readonly<Record<string, string>>, known: Map<st
 const BUNDLED = "method-not-allowed";
 const sourceOf = (file: string): string => pathToFileURL(join(root, "functions", `${file}.ts`)).href;
 
-/** A module may register a service when it is loaded, such as the encryption of secrets, so all are loaded before the first invocation. */
+/** Loads all functions before the first invocation, because a module may register a service when it is loaded, such as encryption. */
 async function loadAll(): Promise<void> {
   const files = globSync("**/*.ts", { cwd: join(root, "functions") }).map((name) => name.replace(/\.ts$/, ""));
   await Promise.all(files.filter((file) => file !== BUNDLED).map((file) => import(sourceOf(file))));

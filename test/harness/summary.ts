@@ -5,7 +5,7 @@ import type { Reporter, SerializedError, TestCase, TestModule } from "vitest/nod
 const SHOWN = 10;
 const LONG_MS = 20_000;
 
-/** Why tests of the gate need more than 20 seconds. A key is a part of a test's full name, which begins with the file. */
+/** Why tests of `npm run test:gate` need more than 20 seconds. A key is a part of a test's full name, which begins with the file. */
 const reasons: Readonly<Record<string, string>> = {
   "test/offline/devices.api.test.ts":
     "Three phones synchronize completely after random steps, one request after the other.",
@@ -37,7 +37,7 @@ export class Summary implements Reporter {
     const count = (state: string): number => tests.filter((test) => test.state === state).length;
     console.log("the slowest tests:");
     for (const { name, ms } of tests.toSorted((a, b) => b.ms - a.ms).slice(0, SHOWN)) console.log(line(name, ms));
-    // If a test leaves a rejected promise behind, the test passes, but the test run fails. The line says why.
+    // If a test leaves a rejected promise behind, the test passes, but the test run fails. The printed line names this test.
     for (const { VITEST_TEST_PATH: file, VITEST_TEST_NAME: name, type, message } of uncaught) {
       const place = `${relative(process.cwd(), String(file))} > ${String(name ?? "after its tests")}`;
       console.log(`${String(type)} in ${place}: ${message}`);

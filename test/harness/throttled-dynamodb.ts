@@ -25,9 +25,9 @@ interface Bucket {
   atMs?: number;
 }
 
-/** @param unitsPerSecond write units that each partition accepts per second; it can save those of one second */
+/** @param unitsPerSecond write units that each partition accepts per second; a partition can save the unused units of one second */
 export async function startThrottledDynamoDb(behind: string, partitions: number, unitsPerSecond: number) {
-  // Each partition has a bucket of write units, which fills with time. It is empty at first, so that even a slow machine meets a refusal.
+  // Each partition has a bucket of write units, which fills with time. At first it is empty, so a write is refused even on a slow machine.
   const buckets = Array.from({ length: partitions }, (): Bucket => ({ left: 0 }));
   const counts = { refusedCalls: 0, refusedWrites: 0 };
 
@@ -42,8 +42,8 @@ export async function startThrottledDynamoDb(behind: string, partitions: number,
   }
 
   /**
-   * Returns false if the partition of one of the writes refuses. Then no write uses units. As in DynamoDB, a large write may use more units
-   * than are left.
+   * Takes the units of the writes from their partitions. Returns false and takes none if one of these partitions has no units left. As in
+   * DynamoDB, a large write may take more units than are left.
    */
   function takes(...writes: readonly SizedWrite[]): boolean {
     if (writes.some(({ pk }) => bucketOf(pk).left <= 0)) return false;

@@ -33,7 +33,7 @@ export function tokenIssuer(): Promise<Issuer> {
   return started;
 }
 
-/** Begins a session of the console. `refresh` refreshes it, and `asked` is the number of refreshes that have reached the issuer. */
+/** Begins a session of the console. `refresh` refreshes the session, and `asked` counts the refreshes that have reached the issuer. */
 export async function sessionAt(context: ApiContext, { companyId, userId }: Caller, accessUntil: number) {
   const issuer = await tokenIssuer();
   const sub = String((await context.table.get(keys.user(companyId, userId)))?.sub);

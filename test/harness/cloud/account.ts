@@ -1,4 +1,4 @@
-/** The resources of a simulated AWS account in one region. AWS's public schemas of the resource types say how AWS names and replaces them. */
+/** The resources of a simulated AWS account in one region. AWS's public schemas say how AWS names and replaces resources of each type. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { loadAwsServiceSpecSync } from "@aws-cdk/aws-service-spec";
@@ -23,7 +23,7 @@ export interface Account {
 }
 
 const database = loadAwsServiceSpecSync();
-/** Matches the types of custom resources. A function of the template creates them, so AWS does not know their properties. */
+/** Matches the type of a custom resource. A function of the template creates custom resources, so AWS has no schema of their settings. */
 const CUSTOM = /^Custom::[\w@-]{1,60}$/;
 
 interface Schema {
@@ -50,7 +50,7 @@ export function replacing(type: string, changed: readonly string[]): string[] {
 const random = (length: number): string =>
   randomBytes(length).toString("base64url").replace(/[-_]/g, "x").slice(0, length);
 
-/** The ids that AWS generates, for resource types whose ids occur in settings. */
+/** Generates ids in AWS's format, for those resource types whose ids can be written into settings.json. */
 const generatedIds: Readonly<Record<string, () => string>> = {
   "AWS::Cognito::UserPool": () => `${REGION}_${random(9)}`,
   "AWS::Cognito::UserPoolClient": () => random(26).toLowerCase(),
@@ -61,7 +61,7 @@ const generatedIds: Readonly<Record<string, () => string>> = {
 export function givenName(type: string, properties: Fields): string | undefined {
   const parts = schemaOf(type).primaryIdentifier.map((name) => properties[name]);
   if (parts.length > 0 && parts.every((part) => typeof part === "string")) return parts.join("|");
-  // AWS identifies a queue by its URL and a topic by its ARN. Their names must be unique too.
+  // AWS identifies a queue by its URL and a topic by its ARN. But no two queues or topics may have the same name.
   const { QueueName, TopicName } = properties;
   const name = type === "AWS::SQS::Queue" ? QueueName : type === "AWS::SNS::Topic" ? TopicName : undefined;
   return typeof name === "string" ? name : undefined;

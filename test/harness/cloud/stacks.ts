@@ -69,7 +69,7 @@ export async function stacksFor(config: DeployConfig): Promise<[name: string, te
   ];
 }
 
-/** Deploys both stacks with these settings. Throws if a deployment fails. */
+/** Deploys the data stack and the service stack with these settings. Throws if a deployment fails. */
 export async function deployAll(cloud: Cloud, config: DeployConfig): Promise<void> {
   for (const [name, template] of await stacksFor(config)) deployStack(cloud, name, template);
 }
@@ -104,7 +104,7 @@ const newStack = (name: string): Stack => ({
   events: [],
 });
 
-/** Returns the existing resource that the plan would import for this resource of the template, or undefined if there is none. */
+/** Returns the existing resource that the deployment imports for this resource of the template. Undefined if there is none to import. */
 function importable(cloud: Cloud, { importsExisting }: Plan, { Type, Properties, DeletionPolicy }: TemplateResource) {
   // CloudFormation can import a resource only if the template contains its name as a literal string.
   const name = account.givenName(Type, Properties);
@@ -113,7 +113,7 @@ function importable(cloud: Cloud, { importsExisting }: Plan, { Type, Properties,
   return found?.stackId === undefined ? found : undefined;
 }
 
-/** Executes a plan. If the change of one resource fails, it undoes the changes of all resources, as CloudFormation does. */
+/** Deploys the template of the plan. If the change of one resource fails, undoes the changes of all resources, as CloudFormation does. */
 function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
   const { template } = plan;
   const isNew = stack.template === undefined;
@@ -215,14 +215,14 @@ function place({ cloud, stack, plan, id, resource, scope }: Place): Placed {
   }
 }
 
-/** Returns the settings that differ from the last template, and with `revertsDrift` also from the actual settings. */
+/** Returns the names of settings that differ from the last template. With `revertsDrift`, also of those that the resource has otherwise. */
 function changedSettings({ revertsDrift }: Plan, current: Deployed | undefined, properties: Fields): string[] {
   const drifted = account.differences(current?.made.properties ?? {}, properties).filter((name) => name in properties);
   const changed = account.differences(current?.properties ?? {}, properties);
   return [...new Set([...(revertsDrift === true ? drifted : []), ...changed])];
 }
 
-/** CloudFormation creates a replacement while the old resource exists, so they cannot have the same name. */
+/** Throws if a replacement would have the name of the old resource, because CloudFormation creates it before it deletes the old one. */
 function refuseNamedReplacement({ made }: Deployed, properties: Fields): void {
   if (account.givenName(made.type, properties) !== made.id) return;
   throw new Error(
@@ -240,7 +240,7 @@ function cleanUp(cloud: Cloud, stack: Stack, before: Stack["resources"], after: 
 
 const isRetained = (policy: string | undefined): boolean => policy?.startsWith("Retain") === true;
 
-/** Deletes or retains one resource. Returns true if it no longer belongs to the stack. */
+/** Deletes or retains one resource. Returns false if the resource could not be deleted, so that it still belongs to the stack. */
 function discard(cloud: Cloud, stack: Stack, logicalId: string, made: Made, retained: boolean): boolean {
   const log = (status: string): void => void stack.events.push({ logicalId, made, status });
   if (retained) {
@@ -271,7 +271,7 @@ export function destroy(cloud: Cloud, stack: Stack): void {
   Object.assign(stack, { resources: new Map(), outputs: [], imports: new Set(), status: "DELETE_COMPLETE" });
 }
 
-/** @param imports gets the name of each export that the template imports */
+/** Returns what the references in a template can refer to. Adds the name of each imported export to `imports`. */
 function scopeOf(cloud: Cloud, stack: Stack, next: ReadonlyMap<string, Deployed>, imports: Set<string>): Scope {
   return {
     parameters: {
@@ -304,7 +304,7 @@ const outputsOf = ({ Outputs }: CloudFormationTemplate, scope: Scope): Stack["ou
     exportName: Export?.Name,
   }));
 
-/** Returns the export and the other stack that imports it, if there is one. */
+/** Returns the name of the export and the name of another stack that imports it. Undefined if no other stack imports it. */
 function userOf({ stacks }: Cloud, stack: Stack, name: string | undefined): { name: string; by: string } | undefined {
   if (name === undefined) return undefined;
   const user = stacks.find((other) => other !== stack && isLive(other) && other.imports.has(name));
