@@ -1,6 +1,6 @@
 /**
  * Tests that bundles are small, contain only code that they need, and execute little of it when they are loaded. Also tests the key of the
- * build caches, and served documents.
+ * build caches, and the documents that functions serve.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -163,7 +163,7 @@ const run = spawnSync(process.execPath, [script, ...files.map(addressOf)], { enc
 expect(run.stderr).toBe("");
 const { started, nodeModules } = Loaded.parse(JSON.parse(run.stdout));
 
-/** Maximum number of Node's modules that all bundles together load, beyond those of every process. Each makes the start slower. */
+/** Maximum number of Node's modules that all bundles together load, without those that every process loads. Each slows the start. */
 const NODE_MODULES = 130;
 
 it("bundles load without any environment, with few modules of Node, and export a handler", () => {
@@ -176,7 +176,7 @@ it("bundles load without any environment, with few modules of Node, and export a
   expect(started.map(({ handler }) => handler)).toEqual(files.map(() => "function"));
 });
 
-/** Maximum work of loading a bundle, on which its start time depends. Functions that know all events make the most calls. */
+/** Maximum bytes of executed code and number of calls while a bundle is loaded. The duration of a cold start depends on both. */
 const STARTED = { table: { bytes: 120_000, calls: 24_000 }, others: { bytes: 200_000, calls: 24_000 } } as const;
 
 function exceeds(file: string, bytes: number, calls: number): boolean {

@@ -17,8 +17,7 @@ test("the button signs the selected user in, and a request from the page is answ
   const page = await (await openContext(browser)).newPage();
   const faults = faultsOf(page);
   await page.goto(`${baseUrl()}/docs`);
-  // All sections are closed at first. A search opens the sections that contain a result. It also finds words in the summary of an
-  // operation.
+  // All sections are closed at first. The search opens the sections that contain a result, and also finds words in an operation's summary.
   await page.getByText("Homes and businesses to canvass").waitFor();
   expect(await page.locator("#reference .opblock-tag-section").first().innerText()).toContain("Prospects");
   expect(await page.locator(".opblock-tag-section .opblock").count()).toBe(0);
@@ -49,7 +48,7 @@ test("the button signs the selected user in, and a request from the page is answ
   await event.locator(".opblock-summary-control").click();
   await event.getByText("Wants a quote after the hail season.").waitFor();
   expect(faults).toEqual([]);
-  // The policy of the page forbids this inline script. If `faults` reports it, the check above would have found other violations too.
+  // The content security policy of the page forbids this script. `faults` must report it: this shows that the check above finds violations.
   await page.evaluate(`document.head.append(Object.assign(document.createElement("script"), { text: "0" }))`);
   await expect.poll(() => faults).toEqual([expect.stringContaining("Content Security Policy")]);
 });

@@ -136,7 +136,7 @@ it.each(["api-request", "page-request"] as const)(
   async (name) => {
     const source = edgeFunction(name, true);
     expect(Buffer.byteLength(source)).toBeLessThan(10 * 1024);
-    // Only a conversion to ES5 replaces syntax newer than ES5, `const` and `let`, so newer syntax would make the two results differ.
+    // CloudFront runs ES5 with `const` and `let`. If the source had newer syntax, only the conversion to ES5 would replace it.
     const converted = async (target: string) =>
       (await transform(source, { target, supported: { "const-and-let": true } })).code;
     expect(await converted("es5")).toBe(await converted("esnext"));

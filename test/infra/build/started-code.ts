@@ -1,4 +1,6 @@
-/** Loads bundles and prints how much code each executes, and the loaded modules of Node.js. Unlike times, these are equal in every run. */
+/**
+ * Loads bundles and prints how much code each executes, and which modules of Node.js they load. Unlike times, both are equal in every run.
+ */
 import type { Profiler } from "node:inspector";
 import { Session } from "node:inspector/promises";
 
@@ -29,7 +31,7 @@ function moduleLoadList(): string[] {
 }
 
 /**
- * Returns the number of bytes of the called functions, with their branches that do not run. Each range is a function, and a function may be
+ * Returns the number of bytes of the called functions, including branches that did not run. Each range is a function, and a function may be
  * inside another one. The count of an inner function overwrites that of its outer function.
  */
 function bytesRun(ranges: readonly Profiler.CoverageRange[]): number {

@@ -41,7 +41,7 @@ export const runFile = (file: string, args: readonly string[], env: NodeJS.Proce
 /** The factor by which the clock of a command runs faster. With this factor, a wait of 16 minutes takes six seconds. */
 export const FAST_SCALE = 160;
 
-/** Starts the admin command on the simulated account. Its clock runs fast since the time `since`, which all commands of a test share. */
+/** Starts the admin command on the simulated account. With `since`, its clock begins at this time and runs `FAST_SCALE` times as fast. */
 export function startOnAccount(account: AccountEndpoint, file: string, args: readonly string[], since?: number) {
   const clock = since !== undefined && { FAST_CLOCK_SINCE: String(since), FAST_CLOCK_SCALE: String(FAST_SCALE) };
   const preload = since === undefined ? [] : ["--import", join(root, "test/harness/fast-clock.ts")];

@@ -1,4 +1,4 @@
-/** Tests how a company leaves the service (docs/keep.md). The commands find a local service as they find a deployment. */
+/** Tests how a company leaves the service (docs/keep.md). The commands find a local service through a simulated AWS account. */
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ import { dataOf } from "../../harness/shapes.ts";
 import { start } from "../local/start-process.ts";
 import { FAST_SCALE, startOnAccount } from "./command-process.ts";
 
-/** The first Retry-After of the receiver, for which the message of the failed delivery waits in SQS. SQS allows at most 900 seconds. */
+/** The first Retry-After of the receiver. The refused delivery's message waits in SQS for this time, and SQS allows at most 900 seconds. */
 const RETRY_AFTER_SECONDS = 600;
 /** The table that the service used before a switch to the present one. */
 const OLD_TABLE = "Canvassing-old";
@@ -61,7 +61,7 @@ async function company(name: string) {
   dataOf(await owner.POST("/api/users", { body: rep }), 201);
   account.users.set(rep.email, subjectOf(await localToken(url, rep.email)));
   let isRepaired = false;
-  // With a constant Retry-After, a slow machine would use up all attempts before the test calls `repair`.
+  // Retry-After grows with each attempt. Otherwise a slow machine would use up all attempts before the test calls `repair`.
   const receiver = await startReceiver((_, response, count) => {
     response.writeHead(isRepaired ? 200 : 503, { "Retry-After": count * RETRY_AFTER_SECONDS }).end();
   });

@@ -28,7 +28,7 @@ async function bytesOf(Key: string): Promise<Uint8Array> {
   return present(await Body?.transformToByteArray());
 }
 
-/** Checks the files of an export, and returns all their lines. */
+/** Checks the size, hash and number of lines of each file of an export, and returns the lines of all files. */
 async function linesOf({ parts }: Pick<Manifest, "parts">): Promise<z.infer<typeof Line>[]> {
   const lines: z.infer<typeof Line>[] = [];
   for (const { key, lines: count, bytes, sha256 } of parts) {
@@ -47,7 +47,7 @@ const keyOf = ({ pk, sk }: z.infer<typeof Line>): string => `${pk} ${sk}`;
 async function newCompany() {
   const name = newName();
   const companyId = await company(name);
-  // company-scene.ts has written meaningless rows, which the export would read as entries of the search index.
+  // Removes meaningless rows that company-scene.ts has written, because the export would read them as entries of the search index.
   const { pk } = keys.indexHead(companyId);
   await context.rows.table.batchRemove(["Y#1", "Z#1"].map((sk) => ({ pk, sk })));
   return { name, companyId };
@@ -157,7 +157,7 @@ test.each([
   const lines = await linesOf(manifest);
   expect(lines.filter(({ sk }) => sk?.startsWith("P#"))).toHaveLength(count);
   expect(manifest.parts.length).toBeGreaterThan(5);
-  // The export ends a file after the page with which it reaches `partBytes`. A page has at most 1 MB, and a little more as JSON.
+  // The export ends a file after the page of the table scan that reaches `partBytes`. A page has at most 1 MB, and a little more as JSON.
   for (const { key } of manifest.parts) {
     expect(gunzipSync(await bytesOf(key)).length).toBeLessThan(partBytes + 1_100_000);
   }

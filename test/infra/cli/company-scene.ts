@@ -25,13 +25,13 @@ import { createUser } from "../../harness/verbs.ts";
 import { plannedKills } from "./planned-kills.ts";
 
 const BUCKET = "files";
-/** A second table of the deployment, as after a switch to a restored table. */
+/** The previous table of the deployment, which still exists after a switch to a restored table. */
 const OLD_TABLE = "Canvassing-old";
 const local = { ...LOCAL, ...patient };
 /** What `remainsOf` returns if the two tables and the bucket contain nothing of the company. */
 export const nothing = { rows: {}, others: { [OLD_TABLE]: {} }, files: 0 };
 
-/** Call this function once, at the top of a test file. */
+/** Starts the simulated services. Call this function once, at the top of a test file. */
 export async function companyScene() {
   const db = await startFaultyDynamoDb();
   const queues = await startQueues();
@@ -57,7 +57,7 @@ export async function companyScene() {
   await s3.send(new CreateBucketCommand({ Bucket: BUCKET }));
   const time = { now: Date.UTC(2026, 5, 1, 12) };
   const clock = { now: () => time.now };
-  // Another test file in the same process may already have created the table. Each test has a company of its own.
+  // Another test file in the same process may already have created the table. Its old rows do no harm: each test has its own company.
   await createTable(db.directEndpoint, OLD_TABLE).catch((error: unknown) => {
     if (!(error instanceof ResourceInUseException)) throw error;
   });
@@ -94,7 +94,6 @@ export async function companyScene() {
   }
 
   let names = 0;
-  /** Returns a name that no other company of the tests has. */
   const newName = (): string => `company-${names++}`;
 
   /** Creates a company that was suspended long enough ago to be erased. */
@@ -111,7 +110,7 @@ export async function companyScene() {
     return (await Array.fromAsync(pages)).flatMap(({ Items = [] }) => Items);
   }
 
-  /** Copies all rows of the company into the old table. Returns the address of a user that only the old table and the user pool have. */
+  /** Copies the company's rows into the old table. Returns the e-mail of a new user whom only the old table and the user pool have. */
   async function copyToOld(companyId: number, name: string): Promise<string> {
     const email = `late@${name}.test`;
     const { sub } = await inPool.invite(email);

@@ -1,4 +1,4 @@
-/** Tests the command that imports a CSV file, over a faulty connection. The file must be imported once, however often it is killed. */
+/** Tests the command that imports a CSV file, over a faulty connection. However often the command is killed, the file is imported once. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -80,7 +80,7 @@ test("Ctrl-C in a terminal, which npm and the command both get, ends the command
   proxy.fail("PUT /uploads", { hold: "request" });
   const sending = startNpmCsv("import", ...args(file));
   await proxy.received("PUT /uploads");
-  // npm forwards its signal to the command, which therefore gets the signal twice.
+  // The terminal signals npm and the command. npm also forwards its signal, so the command gets the signal twice.
   pressCtrlC(sending);
   const { code, stderr } = await sending.ended;
   expect(code, stderr).toBe(3);

@@ -12,7 +12,7 @@ import { uploadFile } from "../../jobs/files-over-http.ts";
 
 const environment = { ...process.env, TOKEN: undefined };
 
-/** Starts the command after the shell command `first`, for example a `ulimit` that limits its resources. */
+/** Starts the CSV command after the shell command `first`, for example a `ulimit` that limits its resources. */
 export const startCsv = (args: readonly string[], first = ":"): Running =>
   startProcess("sh", ["-c", `${first}; exec "$0" "$@"`, process.execPath, "infra/cli/csv.ts", ...args], environment);
 

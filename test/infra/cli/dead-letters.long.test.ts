@@ -89,7 +89,7 @@ test("a delivery whose message failed is sent exactly once", async () => {
   const deliveryId = present(await listed()).id;
   const { companyId } = webhook;
   const key = keys.delivery(companyId, webhook.id, deliveryId);
-  // Without `dueShard`, the sweeper does not find the delivery, so only the message in the dead-letter queue leads to it.
+  // Without `dueShard`, the sweeper does not find the delivery, so it is sent only because of the message in the dead-letter queue.
   await table.write({ update: key, change: { set: { dueAt: iso(Date.now()) }, remove: ["dueShard"] } });
   const delivery = StoredDelivery.parse(await table.get(key));
   await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));

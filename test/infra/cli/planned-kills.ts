@@ -30,7 +30,7 @@ export function plannedKills() {
         if (calls <= 0 || writes <= 0) throw new Killed();
         return next(args);
       },
-    /** Executes the work, and kills it at its request with this number. Returns its result, or `Killed`. */
+    /** Runs the work, and kills it at request number `call`. Returns the result of the work, or the error `Killed`. */
     at(call: number, work: () => Promise<unknown>): Promise<unknown> {
       calls = call;
       return endOf(work);

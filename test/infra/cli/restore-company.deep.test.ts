@@ -1,4 +1,4 @@
-/** Tests the restore of one company: its data, kills, what is refused, and the effects on ids, clients of the feed, devices and events. */
+/** Tests the restore of one company: its data, kills, refusals, and effects on ids, clients of `GET /api/changes`, devices and events. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -151,7 +151,7 @@ const registrations = ["prospect.created", "prospect.updated", "note.created"].m
   ...{ filter: null, delayMinutes: 0, manualTriggerButtonText: null, triggerMode: "automatic" as const },
 }));
 await createWebhook(fresh(), caller.companyId, { name: "x", url: "http://127.0.0.1:1/", registrations });
-// At the restore point, facts are in the sums of days, in the log of facts that are not summed up, and in unflushed entries.
+// At the restore point, facts are in all three stores: sums of days, the log of facts that are not yet summed up, and unflushed entries.
 const flushed = () => flush(fresh(), caller.companyId, { least: 1, settleMs: 0, sumAfter: 0 });
 const ids = await fill(caller);
 await flushed();

@@ -23,7 +23,7 @@ import { startPointInTime } from "../../harness/point-in-time.ts";
 import { present } from "../../harness/shapes.ts";
 import { plannedKills } from "./planned-kills.ts";
 
-/** Call this function once, at the top of a test file. */
+/** Starts a simulated DynamoDB and creates the table. Call this function once, at the top of a test file. */
 export async function restoreScene() {
   const engine = await startDynamoDb(undefined);
   await createTable(engine.endpoint);
@@ -70,7 +70,7 @@ async function configure(client: DynamoDBClient): Promise<string> {
   return ResourceArn;
 }
 
-/** Waits for the next full second and returns it. Writes before the call are earlier, and writes after its end are later. */
+/** Waits for the next full second and returns it as a restore point. A restored table has writes before the call, and none after it. */
 export async function restorePoint(): Promise<Date> {
   const at = new Date(Math.floor(Date.now() / 1_000) * 1_000 + 1_000);
   await sleep(at.getTime() - Date.now() + 1);

@@ -35,7 +35,7 @@ async function rowsOf(TableName: string): Promise<Item[]> {
   return rows.toSorted((one, other) => `${one.pk} ${one.sk}`.localeCompare(`${other.pk} ${other.sk}`));
 }
 
-/** Returns the rows without the attribute that each write sets to a new value. */
+/** Returns the rows of a table without `writeId`, because each write gives it a new value. */
 const savedIn = async (TableName: string) => (await rowsOf(TableName)).map(({ writeId: _, ...row }) => row);
 
 const waits = delivery(1, "waiting");
@@ -45,7 +45,7 @@ const forgotten = delivery(4, "waiting");
 const window = debounceKeys.window({ companyId: COMPANY, webhookId: 5, registrationId: 7, recordId: 9 });
 const fanOut = { pk: `C#${COMPANY}#D#F`, sk: "E#1#event-5", type: "fanOut", dueShard: "DUE#0", dueAt: "2026" };
 
-/** The fields of an API key that the command compares. */
+/** The fields of an API key that `npm run restore` compares between the live table and the restored table. */
 const apiKey = (id: string, role = "admin") => ({
   id,
   scopes: ["audit:read"],

@@ -46,7 +46,7 @@ describe.each(commandFiles())("npm run %s", (name, file) => {
     const { code, stdout, stderr } = await runFile(file, ["--help"]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(new RegExp(`^usage: npm run (?:--silent )?${name}(?:\\s|$)`));
-    // After each form of the command, an indented line says what the command does. It begins with a verb or with the name of a subcommand.
+    // After each form of the command, an indented line says what the command does. The line begins with a verb or with a subcommand's name.
     expect(stdout).not.toMatch(/^(?:usage: )?npm run .*\n(?! {4}[a-z])/m);
     const named = /\nexit code (.+)$/s.exec(stdout)?.[1] ?? "";
     const codes = [...named.matchAll(/(?:^|\W)(\d): /g)].map(([, one]) => one);
@@ -120,7 +120,7 @@ test.concurrent.each([
   },
 );
 
-/** Runs a command next to a local service that answers every request so. Returns the output of the command. */
+/** Runs a command while a local service answers every request with this status and body. Returns the output of the command. */
 async function runBeside(status: number, body: string, command: string) {
   const service = await serveOnLoopback(async (_, response) => response.writeHead(status).end(body));
   const { stdout, stderr } = await run(command, { PORT: new URL(service.endpoint).port });

@@ -15,7 +15,7 @@ const get = (path: string, authorization?: string, method = "GET") =>
     headers: authorization === undefined ? {} : { Authorization: authorization },
   });
 
-/** Returns the calls of each function during `work`, by its file, without `tick`, which a schedule calls. */
+/** Returns how often `work` invokes each function, by the function's file. Leaves out `tick`, because a schedule invokes it. */
 async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = service.invocations();
   await work();

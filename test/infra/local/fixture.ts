@@ -313,14 +313,14 @@ export function fixtureTemplate(): { Resources: Record<string, Resource> } {
     Failed: queue(),
     Seen: queue(),
     Work: queue({
-      // The function must start and process the message within this time. Otherwise the queue would deliver the message again.
+      // In seconds. If the function needed more time to start and to process the message, the queue would deliver the message again.
       VisibilityTimeout: 5,
       RedrivePolicy: { deadLetterTargetArn: getAtt("Dead", "Arn"), maxReceiveCount: 2 },
     }),
     Echo: lambda("echo"),
     Short: lambda("short", 1),
     Authorize: lambda("authorize"),
-    // The tests occupy environments of this function with readers that take no bytes.
+    // Streamed answers have a function of their own, because tests occupy its environments with readers that take no bytes.
     Stream: lambda("stream"),
     Publish: lambda("publish"),
     // This function has the name of the deliverer, because the outputs of the local service contain the queue that `events/deliver` reads.

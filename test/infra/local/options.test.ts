@@ -1,4 +1,7 @@
-/** Tests that `npm start` and the commands refuse wrong settings. Other tests start processes, which print these errors as one line. */
+/**
+ * Tests that `npm start` and the commands refuse wrong settings. process.deep.test.ts tests that a process prints such an error in one
+ * line.
+ */
 import { expect, test } from "vitest";
 import { readOptions } from "../../../infra/local/options.ts";
 import { serviceUrl } from "../../../infra/local/servers/address.ts";

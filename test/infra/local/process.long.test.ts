@@ -63,7 +63,7 @@ test("SIGKILL also ends the DynamoDB server and loses no upload, the next start 
   const restarted = start([]);
   const url = await restarted.ready;
   expect(restarted.output().match(/^ready /gm)).toHaveLength(1);
-  // Before the tokens, the service prints only the steps of its start, and no warning of the synthesis.
+  // Before the tokens, the service prints only the steps of its start, and no warning of the AWS CDK.
   expect(restarted.output()).toMatch(/^(?:[a-z ]+ in \d+\.\d s\n)+\n# owner@acme\.test\nexport TOKEN=/);
   const last = new RegExp(`\nAPI        ${url}/api .+\nConsole    ${url}/\nready ${url}\n$`);
   expect(restarted.output()).toMatch(last);

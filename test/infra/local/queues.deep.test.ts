@@ -193,7 +193,7 @@ describe("the local queue", async () => {
     const untilSeen = (count: number) => expect.poll(() => seen.length, { interval: 5 }).toBe(count);
     await untilSeen(4);
     await send("quiet", ["quiet 1", "quiet 2"]);
-    // The service has taken all 102 messages and processes four. In the order of arrival, the two messages of `quiet` would be the last.
+    // The service has taken all 102 messages and processes four. The two messages of `quiet` have arrived last, but must be processed next.
     const inFlight = async () => (await depthOf(queues, NAME)).inFlight;
     await expect.poll(inFlight, { interval: 5 }).toBe(102);
     release();

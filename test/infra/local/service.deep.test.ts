@@ -31,7 +31,7 @@ async function echoed(target: string, init?: RequestInit): Promise<z.infer<typeo
   return Event.parse(await answer.json());
 }
 
-/** Sends invalid HTTP. Resolves with the whole received text when the service has closed the connection. */
+/** Sends a text that may be invalid HTTP. Resolves with everything that the service sends until it closes the connection. */
 function raw(text: string, end = false): Promise<string> {
   const { hostname, port } = new URL(service.url);
   return new Promise((resolve, reject) => {
@@ -107,7 +107,7 @@ describe("the gateway", () => {
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
   });
 
-  /** Returns the content encoding and the decoded body. Decoding it shows that it has this encoding; `fetch` would hide that. */
+  /** Returns the content encoding and the decoded body of an answer. It does not use `fetch`, which would hide a wrong encoding. */
   function encodingOf(target: string, acceptEncoding: string): Promise<[string | undefined, string]> {
     return new Promise((resolve, reject) => {
       const headers = { "Accept-Encoding": acceptEncoding };
@@ -282,7 +282,7 @@ describe("a data directory", () => {
     const second = await startFixture(directory);
     expect(await getItem(second, "before")).toBe(true);
     await putItem(second, "after");
-    // The queue delivers messages again that the test has not deleted. The stream does not deliver its records again.
+    // After the restart, the queue repeats the messages that the test has not deleted. The stream does not repeat its records.
     const seen = await takeFrom(second, "Seen", 4);
     const after = ['{"published":["after"]}', '{"ticked":{"assume":"messages-kept"}}'];
     expect(seen.toSorted()).toEqual([...before, ...after].toSorted());

@@ -62,7 +62,7 @@ test("other errors keep their stack trace", () => {
 });
 
 test("an older Node.js says in one sentence how to get the right one", () => {
-  // A module that is loaded first reports an older version, because the tests run with the right one.
+  // A module that is loaded first pretends that Node.js is older, because the tests run with the right version.
   const older = `data:text/javascript,${encodeURIComponent('Object.defineProperty(process.versions, "node", { value: "20.20.2" })')}`;
   const check = join(root, "infra/cli/command/node-version.js");
   const run = spawnSync(process.execPath, ["--import", older, "--import", check, "--eval", "console.log(1)"], {

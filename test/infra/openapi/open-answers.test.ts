@@ -1,4 +1,4 @@
-/** Tests that clients of the last release accept the answers of this one, and fields and values that no release has yet. */
+/** Tests that clients of the last release accept this version's answers, and answers with fields and values that no release has yet. */
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -40,7 +40,7 @@ const events: z.infer<typeof Operation>[] = Object.entries(current.webhooks).map
   responses: { event: post.requestBody },
 }));
 const operations = [...Object.values(current.paths).flatMap((methods) => Object.values(methods)), ...events];
-/** The examples of all JSON answers and events. The API tests show that real answers have no field that the document lacks. */
+/** The examples of all JSON answers and events. They stand for real answers, whose fields the API tests compare with the document. */
 const answers: readonly Answer[] = [...operations, { operationId: "", responses }].flatMap(({ operationId, ...one }) =>
   Object.entries(one.responses).flatMap(([status, { content = {} }]) =>
     Object.entries(content).flatMap(([type, { schema, example }]) =>
@@ -122,7 +122,7 @@ test("the closed form of the document, with which the tests check answers, refus
   expect(refused(unknown)).toHaveLength(unknown.filter(isChanged).length);
 });
 
-/** Adds all objects within `part` and its schemas to `seen`, with their places in the document. Leaves out examples. */
+/** Adds all objects within `part`, and within schemas to which it refers, to `seen` with their places in the document. Skips examples. */
 function reached(part: unknown, place: string, seen: Map<unknown, string>): void {
   if (typeof part !== "object" || part === null || seen.has(part)) return;
   seen.set(part, place);

@@ -297,7 +297,7 @@ describe("valid settings", () => {
 
   it("let jobs change records slowly if the quota leaves too few executions for the functions that read the stream", () => {
     const changesAtOnce = (context: Record<string, unknown>) => read(context)().capacity.changesAtOnce;
-    // Senders and jobs use 8 executions, requests need 2, and the publisher and the flush one each for each of about four shards: 18.
+    // Senders and jobs use 8 executions, requests 2, publisher and flush 8 (for about four shards). With fewer than 18, jobs slow down.
     expect([10, 11, 12, 14, 17, 18, 1_000].map((accountConcurrency) => changesAtOnce({ accountConcurrency }))).toEqual([
       1, 1, 3, 6, 10, 12, 12,
     ]);

@@ -26,7 +26,7 @@ let statuses: number[] = [];
 let template: Template;
 let service: LocalService;
 let table: Table;
-/** Receives webhooks, simulates Parameter Store for the scheduled smoke test, and forwards its requests to the service. */
+/** Receives webhooks, simulates Parameter Store for the scheduled smoke test, and forwards the smoke test's requests to the service. */
 let server: LocalServer;
 let canaryToken = "";
 let normal: Observed;
@@ -56,7 +56,7 @@ async function withCanary(...[config, outDir]: Parameters<typeof templatesInOrde
   const templates = await templatesInOrder(watched, outDir);
   for (const { Resources } of templates) {
     for (const [id, { Type, Metadata, Properties }] of Object.entries(Resources)) {
-      // The local service does not support this type. It only limits the retries of the canary.
+      // The local service does not support this type of resource, which only limits the retries of the scheduled smoke test.
       if (Type === "AWS::Lambda::EventInvokeConfig") delete Resources[id];
       const variables = at(Properties, "Environment", "Variables");
       if (Metadata.file !== canary.file || typeof variables !== "object" || variables === null) continue;
@@ -204,8 +204,8 @@ async function fail(file: string): Promise<Partial<Observed>> {
 }
 
 /**
- * A local service cannot cause this fault and the next ones. For example, it lets a call wait that Lambda would refuse. The functions
- * therefore return only the numbers that Lambda would report.
+ * A local service cannot cause throttles, late records and old messages. For example, it lets a call wait that Lambda would refuse. The
+ * next functions therefore only return the numbers that AWS would report.
  */
 const throttle = (file: string) => async (): Promise<Partial<Observed>> => ({ refused: { [file]: 1 } });
 
@@ -251,7 +251,7 @@ async function fillDeadLetters(): Promise<Partial<Observed>> {
   return { queues: await depths() };
 }
 
-/** SQS refuses this large change as a poison record, so the publisher reports it as failed. The invocation succeeds. */
+/** This poison record is too large for SQS, so the publisher reports it as failed. The invocation of the publisher still succeeds. */
 async function failRecord(): Promise<Partial<Observed>> {
   const NewImage = { type: { S: "prospect" }, name: { S: "x".repeat(1_100_000) } };
   const Records = [{ dynamodb: { SequenceNumber: "1", NewImage } }];

@@ -1,6 +1,6 @@
 /**
- * Events of AWS Backup for the tests of its rules and alarms, with the fields that rules may match. The fields are those of AWS's examples:
- * https://docs.aws.amazon.com/aws-backup/latest/devguide/eventbridge.html
+ * Events of AWS Backup for the tests of EventBridge rules and alarms, with the fields that rules may match. The fields are those of AWS's
+ * examples: https://docs.aws.amazon.com/aws-backup/latest/devguide/eventbridge.html
  */
 import type { LogLine } from "../../../infra/local/options.ts";
 import { createFilter } from "../../../infra/local/sources/event-filter.ts";

@@ -37,7 +37,7 @@ describe("the distribution", () => {
     expect(paths).toEqual(["/api/*", "/docs", "/openapi*", "/health*"]);
     for (const behavior of behaviors) {
       expect(behavior).toMatchObject({
-        // CachingDisabled and AllViewerExceptHostHeader. With both, CloudFront forwards the Authorization header.
+        // The ids of the policies CachingDisabled and AllViewerExceptHostHeader, with which CloudFront forwards the Authorization header.
         CachePolicyId: "4135ea2d-6df8-44a3-9df3-4b5a84be39ad",
         OriginRequestPolicyId: "b689b0a8-53d0-40ab-baf2-68738e2966ac",
         ViewerProtocolPolicy: "https-only",

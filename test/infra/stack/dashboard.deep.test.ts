@@ -31,7 +31,7 @@ const metrics = body.widgets.flatMap(({ properties }) =>
   properties.metrics.map((metric) => metric.filter((part) => typeof part === "string").join(" ")),
 );
 
-/** Returns the logical id of an alarm of the service stack, and the name of an alarm of the data stack, which is an ARN. */
+/** Returns the logical id of an alarm of the service stack, or the name in the ARN of an alarm of the data stack. */
 const nameOfAlarm = (shown: string): string => /^<(\w+)>$|:alarm:([\w-]+)$/.exec(shown)?.slice(1).join("") ?? shown;
 
 describe("the dashboard", () => {

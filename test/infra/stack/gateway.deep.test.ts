@@ -153,8 +153,8 @@ describe("methods", () => {
     expect(known.map(({ method }) => method)).toEqual([...byPath(routes).keys()].map(() => "OPTIONS"));
     for (const { path, integration } of known) {
       expect(at(integration, "requestTemplates"), path).toEqual({ "application/json": '{"statusCode":204}' });
-      // For API Gateway, a request without a body is JSON, a binary type of this API. Without the conversion to text, API Gateway would
-      // answer 500.
+      // For API Gateway, a request without a body is JSON, which this API declares as a binary type. Without the conversion to text, API
+      // Gateway would answer 500.
       expect(at(integration, "contentHandling"), path).toBe("CONVERT_TO_TEXT");
       expect(at(integration, "responses", "default", "statusCode"), path).toBe("204");
       expect(preflightHeader(integration, "Access-Control-Allow-Origin"), path).toBe("'https://app.example.com'");

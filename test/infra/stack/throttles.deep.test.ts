@@ -90,7 +90,7 @@ describe("the throttle of each company", () => {
     expect(common).toMatchObject({ ThrottlingRateLimit: 100, ThrottlingBurstLimit: 200 });
     const limited = own.filter((setting) => at(setting, "ThrottlingRateLimit") !== WITHOUT_TOKEN.perSecond);
     for (const setting of limited) expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(20);
-    // Ten executions are too few for a share of each company, so only the time limit of an answer frees a slow reader's execution.
+    // Ten executions are too few to limit each company to a share. So a slow reader keeps its execution until the time limit of the answer.
     const plan = all("AWS::ApiGateway::UsagePlan")[0]?.properties;
     expect(at(plan, "ApiStages", 0, "Throttle", "/api/prospects/GET")).toBeUndefined();
   });
