@@ -10,11 +10,11 @@ import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import { listQuery } from "./lists.ts";
 import type { Stage } from "./stage.ts";
 
-/** Notes of each prospect of the list. The test of the budgets uses fewer, because writing them takes most of its time. */
+/** Number of notes of each listed prospect. budgets.long.test.ts uses fewer, because writing the notes takes most of its time. */
 export const NOTES = 1_000;
 const STATUSES = 20;
 const APPOINTMENTS = 20;
-/** Notes of the maximum size (10 KB) of the prospect whose detail is read. */
+/** Number of notes, each of the maximum size (10 KB), of the prospect whose detail is read. */
 const LONG_NOTES = 300;
 
 export async function attachedBudgets(stage: Stage, notes: number): Promise<Budget[]> {

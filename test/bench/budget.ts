@@ -21,7 +21,8 @@ export const budgetsOf =
   });
 
 /**
- * Compares the value that the report shows, with two decimals. Otherwise the report could show a value that equals its limit as a failure.
+ * Returns true if the measured value, with two decimals as in the report, is at most the limit. With more decimals, the report could show a
+ * value that equals its limit as a failure.
  */
 export const isHeld = ({ limit, measured }: Budget): boolean => limit === null || Number(inDigits(measured)) <= limit;
 

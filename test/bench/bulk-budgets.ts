@@ -1,6 +1,6 @@
 /**
- * Measures the budgets of bulk jobs. It compares their units with those of single requests, and their time with that of a plain loop, which
- * sends the same transactions with the SDK alone.
+ * Measures the budgets of bulk jobs. Their read and write units are compared with those of single requests. Their time is compared with the
+ * time of a plain loop that sends the same transactions with the SDK alone.
  */
 import { TransactWriteCommand, type TransactWriteCommandInput } from "@aws-sdk/lib-dynamodb";
 import { mapConcurrently } from "#shared/all-ended.ts";

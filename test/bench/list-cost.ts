@@ -35,7 +35,7 @@ const NO_COMPANY = 500_000;
 
 /**
  * Measures a list in a warm function, and a plain Query that reads the same prospects from rows with one attribute for each field. Both
- * write JSON. Milliseconds depend on the machine, so the budget limits those of the list on a machine where the Query takes `PLAIN_MS`.
+ * write JSON. Times depend on the machine, so the budget limits the time of the list on a machine where the Query takes `PLAIN_MS`.
  */
 export async function listBesideBareReads(stage: Stage, endpoint: string): Promise<Budget[]> {
   const { context, caller, company } = stage;

@@ -48,7 +48,7 @@ function ringAround(bbox: string): [number, number][] {
 
 const cityRing = ringAround(cityBbox);
 
-/** The new territory adds an entry to the search index, so later reads of the index are a little larger. */
+/** Creates a territory. It adds an entry to the search index, so later reads of the index are a little larger. */
 async function newTerritory({ context, caller }: Stage): Promise<number> {
   const input = { name: "T", polygon: cityRing, totalProperties: 0, assignedToUserId: null };
   return (await createTerritory(context, caller, input)).id;

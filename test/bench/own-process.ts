@@ -1,4 +1,4 @@
-/** Runs a script in a process of its own, so that the memory and the times of the bench are not part of its measurements. */
+/** Runs a script in a process of its own, so that the measurements of the script do not include the memory and the work of the bench. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";

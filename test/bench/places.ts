@@ -55,7 +55,7 @@ export function houseIn({ lat, lng }: City, random: () => number): { lat: number
 export const bboxOf = ({ lat, lng }: Pick<City, "lat" | "lng">): string =>
   [lng - 0.1, lat - 0.1, lng + 0.1, lat + 0.1].map((degrees) => degrees.toFixed(3)).join();
 
-/** The eastern edge of a city has few prospects. */
+/** Returns a box at the eastern edge of a city, which has few prospects. */
 export const outskirtsOf = ({ lat, lng }: City): string => bboxOf({ lat, lng: lng + 0.25 });
 
 export const cityBbox = "-105.09,39.639,-104.89,39.839";

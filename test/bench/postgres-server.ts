@@ -74,7 +74,7 @@ function client(psql: string, connection: readonly string[]): Pick<Postgres, "ru
   };
 }
 
-/** Prefers the newest version that a Debian package has installed to the program in PATH. */
+/** Returns the path of a Postgres program: of the newest version from a Debian package, or otherwise of the version in PATH. */
 function binary(name: string): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
@@ -85,7 +85,7 @@ function binary(name: string): string | undefined {
   return places.map((place) => join(place, name)).find((file) => existsSync(file));
 }
 
-/** Postgres refuses to run as root. */
+/** Returns another user for Postgres if this process runs as root, because Postgres refuses to run as root. */
 function unprivileged(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   for (const user of ["postgres", "nobody"]) {

@@ -1,5 +1,5 @@
 /**
- * Generates the synthetic prospects of the benches. Their values depend only on number and company, so every run measures the same data.
+ * Generates the synthetic prospects of the benches. Their values depend only on their number and company, so every run has the same data.
  */
 import { iso } from "#shared/clock.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
@@ -28,7 +28,7 @@ export interface Made {
 /** The period in which the prospects are created. The benches simulate the day after it. */
 const FIRST_CREATED = Date.UTC(2023, 4, 1);
 const LAST_CREATED = Date.UTC(2026, 4, 1);
-/** Imported prospects cause no webhook events. A bench that measures events removes this id. */
+/** The import id of each prospect. Prospects with an import id cause no webhook events, so a bench that measures events removes it. */
 const IMPORT_ID = "bench";
 const RARE_ONE_IN = 5_000;
 export const RARE_NAME = "Zdanowicz";
@@ -72,7 +72,7 @@ export function makeProspect(company: BenchCompany, at: number): Made {
   return { prospect, note };
 }
 
-/** A prospect that is created in front of a house has a location, but no address. */
+/** Returns the input with which a rep creates a prospect in front of a house: with a location, but without an address. */
 export function newProspectAt(company: BenchCompany, at: number): NewProspect {
   const { name, phoneNumber, emailAddress, lat, lng } = makeProspect(company, at % company.count).prospect;
   return { name, phoneNumber, emailAddress, lat, lng };

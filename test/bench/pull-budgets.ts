@@ -49,7 +49,7 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     line(17, `${text}, rounds`, rounds, usage.rounds),
   ];
   let cursor: string | undefined;
-  /** Sees only the prospects that this bench assigns to the user. */
+  /** A rep who sees only the prospects that this bench assigns to this user. */
   const rep: Caller = { ...caller, role: "sales", permissions: [] };
   const pull = async (reader = rep, types: ChangeType[] = ["prospects"]): Promise<Usage & { items: number }> => {
     forgetRows(table, caller.companyId);

@@ -10,7 +10,7 @@ import type { Stage } from "./stage.ts";
 
 /** Operations of each kind. The result is the mean of their costs. */
 const OPERATIONS = 50;
-/** The receipt costs two units, because DynamoDB charges two for each row of a transaction. The rest is for the reservation of ids. */
+/** Maximum additional write units of an operation: two for the receipt (as for each row in a transaction), the rest for reserving ids. */
 const WRITE_UNITS = 2.1;
 
 interface Kind {

@@ -32,8 +32,8 @@ import type { BenchTable } from "./table.ts";
 export interface WarmUsage {
   readonly lists: ReadonlyMap<ListName, Usage>;
   /**
-   * Pages of the list without a filter, whose prospects are stored next to each other, usually in two partitions. The read units depend on
-   * how many of them are in each of the two.
+   * Pages of the list without a filter. The prospects of a page are stored next to each other, usually in two partitions. The read units
+   * depend on how many of these prospects each partition contains.
    */
   readonly neighbours: readonly Usage[];
   /** A list whose rows are in memory, because the previous list has read them. */
@@ -49,7 +49,7 @@ export async function fillLists(stage: Stage): Promise<void> {
   for (let page = 2; page <= NEIGHBOUR_PAGES; page++) await stage.fill(listQuery(stage.company, "everything", page));
 }
 
-/** Call `fillLists` before, because the lists read the rows that it writes. */
+/** Measures lists and pins in a warm function. Call `fillLists` before, because the lists read the rows that it writes. */
 export async function warmUsage({ context, caller, company }: Stage): Promise<WarmUsage> {
   const askAgain = async (query: ListQuery) => (await metered(() => listProspects(context, caller, query))).usage;
   const ask = (query: ListQuery) => {
@@ -108,7 +108,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const plain = await ask("one rep");
   const search = await ask("common word");
   const thousands = company.count / 1_000;
-  // Below 100 000 prospects, most read units are for the rows of the page and not for the search index, so budget 4 has no limit.
+  // Below 100 000 prospects, most read units are for the rows of the page and not for the index, so the read units have no limit.
   const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
   const per = "read units per 1 000 prospects";
   return [
@@ -180,7 +180,7 @@ export async function pinBudgets({ company, caller, context }: Stage): Promise<B
 }
 
 /**
- * Measures the rounds (budget 3) of a detail, of the first request of a cold function, and separately those of the authorizer, which is
+ * Measures the rounds (budget 3) of a detail in a warm function, of the first request of a cold function, and of the authorizer, which is
  * another function.
  */
 export async function roundsBudgets(stage: Stage, id: number): Promise<Budget[]> {

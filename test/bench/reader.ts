@@ -20,7 +20,7 @@ async function read(reader: ReturnType<typeof newReader>): Promise<void> {
   }
 }
 
-/** V8's heap, and the typed arrays outside the heap. */
+/** Returns the bytes in use after garbage collections: V8's heap, and the typed arrays outside the heap. */
 function liveBytes(): number {
   for (let i = 0; i < 4; i++) globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();
@@ -41,8 +41,8 @@ const first = newReader();
 await read(first);
 const before = liveBytes();
 const [restingBytes, peakBytes] = [process.memoryUsage.rss(), peakKilobytes() * 1_024];
-// The first reader has also loaded code and data that belong to no index. An index builds its sort orders and word indexes only when it is
-// read again, so the second reader reads several times.
+// Only the growth by the second reader counts, because the first reader has also loaded code and other data. The second reader reads
+// several times, because an index builds its sort orders and word indexes only when it is read again.
 const second = newReader();
 for (let i = 0; i < 4; i++) await read(second);
 const indexBytes = liveBytes() - before;

@@ -12,7 +12,7 @@ import type { Stage } from "./stage.ts";
 import { backgroundBudgets, writeBudgets } from "./write-budgets.ts";
 
 /**
- * Maximum number of prospects for which bulk jobs, pushed operations and the feed of changes are measured, because their costs do not
+ * Maximum number of prospects for which bulk jobs, operations of devices and `GET /api/changes` are measured, because their costs do not
  * depend on the company's size.
  */
 const PUSHED_PROSPECTS = 10_000;
@@ -24,7 +24,8 @@ export interface Counted {
 }
 
 /**
- * Call it before `countWrites`, because unflushed writes make reads more expensive. `notes` is the number of notes of a listed prospect.
+ * Measures the budgets of reads. Call it before `countWrites`, because unflushed writes make reads more expensive. `notes` is the number of
+ * notes of a listed prospect.
  */
 export async function countReads(stage: Stage, smaller?: Counted, notes = NOTES): Promise<Counted> {
   await reads.fillLists(stage);

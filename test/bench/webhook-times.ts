@@ -44,8 +44,8 @@ const PATIENCE_MS = 300_000;
 /** After these events, all functions are started and V8 has compiled the code. */
 const WARM_UP = { events: 4_000, perSecond: 400 };
 /**
- * Milliseconds between two commits, each of which writes all their events. A request for each event would take processor time from the
- * service, which shares the machine with this process.
+ * Milliseconds between two commits. A commit writes the prospects of several events, because one API request for each event would take
+ * processor time from the service, which shares the machine with this process.
  */
 const COMMITS_EVERY_MS = 10;
 

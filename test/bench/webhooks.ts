@@ -15,7 +15,7 @@ export interface WebhookFigures {
 }
 
 export async function measureWebhooks(): Promise<WebhookFigures> {
-  // Without log lines of the events, the terminal shows the results.
+  // Only errors are logged, because a log line for each event would hide the results in the terminal.
   process.env.LOG_LEVEL ??= "error";
   process.env.WEBHOOK_URL_POLICY = "local";
   await useTestKms();

@@ -23,7 +23,9 @@ interface Crowd {
   readonly times: number;
 }
 
-/** The requests of a company are a Poisson process: they arrive independently of each other. The same seed makes the same plan. */
+/**
+ * Plans the requests of a load test. A company's requests are independent of each other (a Poisson process). A seed always gives one plan.
+ */
 export function arrivals(crowds: readonly Crowd[], seconds: number, seed: number): Arrival[] {
   const random = randomSequence(seed);
   const planned: Arrival[] = [];

@@ -45,7 +45,7 @@ export interface Prospect {
 
 const Tokens = z.array(z.object({ admin: z.string(), reps: z.array(z.string()).check(z.minLength(1)) }));
 
-/** @throws WrongUsage if there are no tokens. Its message contains no token. */
+/** Reads the access tokens from the file or from LOAD_TOKENS. Throws WrongUsage if there are none. The error message contains no token. */
 export function readTokens(file: string | undefined): readonly Members[] {
   const variable = process.env.LOAD_TOKENS;
   if (file === undefined && variable === undefined) {

@@ -12,7 +12,7 @@ export const PRODUCTION_DEFAULTS = {
   smokeTestDollars: 2.05,
 } as const;
 
-/** Write units of the index flush for each write. `npm run bench -- --large` measures them over 131 072 creates (docs/benchmarks.md). */
+/** Write units of flushes for each write of a rep. `npm run bench -- --large` measures them over 131 072 creates (docs/benchmarks.md). */
 export const FLUSH_WRITE_UNITS = 1.58;
 
 export const HOURS_A_DAY = 6;

@@ -16,7 +16,7 @@ import { functionOf, Measured, type Operation, operations } from "./measured.ts"
 import { monthlyResources } from "./monthly-resources.ts";
 import { type Answer, resourceOf, type Sent, sendTo } from "./sending.ts";
 
-/** The units of a warm operation do not depend on the number of prospects (docs/benchmarks.md). */
+/** Prospects of the measured company. A small company suffices, because the units of a warm operation do not depend on its size. */
 const PROSPECTS = 10_000;
 const CREATES = 3;
 /**
@@ -93,7 +93,7 @@ async function openCompany(service: LocalService) {
 }
 type Company = Awaited<ReturnType<typeof openCompany>>;
 
-/** Each list and each search returns other prospects, so the function must read them from the table. */
+/** Returns the measured requests. Each list and each search has other prospects, so the function must read them from the table. */
 function requestsOn(items: z.infer<typeof Page>["items"], statuses: z.infer<typeof Statuses>): Requests {
   const get = (path: string): Sent => ({ method: "GET", path });
   const prospectAt = (i: number) => at(items, (i * 7) % items.length);

@@ -25,7 +25,7 @@ export interface Cost {
   readonly preset: Deployment["preset"];
   readonly lines: Readonly<Record<CostLine, number>>;
   readonly total: number;
-  /** `total` and the costs of backups, the web ACL and the scheduled smoke test. */
+  /** The sum of `total` and the costs of backups, the web ACL and the scheduled smoke test. */
   readonly withDefaults: number;
 }
 

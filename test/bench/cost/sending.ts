@@ -18,10 +18,10 @@ export interface Sent {
   readonly etag?: string | undefined;
 }
 
-/** Headers that only the local service sends. */
+/** Headers that only the local service sends, so the cost model does not count their bytes. */
 const LOCAL_HEADERS = new Set(["server-timing", "keep-alive"]);
 
-/** The returned function throws an error if the service refuses the request. */
+/** Returns a function that sends a request to the service and measures it. The function throws if the service refuses the request. */
 export const sendTo =
   (url: string, token: string) =>
   async ({ method, path, body, etag }: Sent): Promise<Answer> => {
@@ -39,7 +39,7 @@ export const sendTo =
     const text = (response.headers["content-encoding"] === "gzip" ? gunzipSync(whole) : whole).toString();
     const status = Number(response.statusCode);
     if (status >= 300 && status !== 304) throw new Error(`${method} ${path} answered ${status}: ${text}`);
-    // The header `Server-Timing` leaves out values that are 0.
+    // A value that is 0 is missing in the header `Server-Timing`.
     const used = (name: string): number =>
       Number(new RegExp(`${name};dur=([\\d.]+)`).exec(String(response.headers["server-timing"]))?.[1] ?? 0);
     const sentBytes = headBytes(response) + whole.length;
@@ -50,7 +50,7 @@ export const sendTo =
 
 export const resourceOf = (path: string): string => path.replace(/\?.*/, "").replace(/\d+$/, "{id}");
 
-/** API Gateway writes `-` for a variable without a value. */
+/** Returns the line that API Gateway would write into its access log, with `-` for each variable without a value. */
 function accessLogLine(method: string, resource: string, bytes: number): string {
   const values: Record<string, string> = {
     "$context.requestId": "6f5a1c8e-8c5c-4d1c-9d7b-2f1f3d1b8a55",

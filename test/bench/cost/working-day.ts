@@ -51,7 +51,7 @@ interface FunctionDay {
   gbSeconds: number;
 }
 
-/** Returns the same day for the same arguments. */
+/** Simulates one day of the scenario. The same arguments give the same day, because the seed of the random numbers is fixed. */
 export function simulate(scenario: Scenario, deployment: Deployment, measured: Measured): Day {
   const { reps, companies } = scenario;
   const crowds = Array.from({ length: companies }, () => ({ reps: reps / companies, times: 1 }));
@@ -127,8 +127,8 @@ export class Day {
   }
 
   /**
-   * Loads the pieces of the index that the environment lacks, and drops others if it has too many. Returns the processor time and the bytes
-   * of the loading.
+   * Loads the pieces of the index that the environment lacks, and drops other pieces if the environment has too many. Returns the processor
+   * time and the bytes of the loading.
    */
   #load({ parts }: Environment, operation: Operation, arrival: Arrival): { cpuMs: number; bytes: number } {
     const { deployment } = this.#simulation;
