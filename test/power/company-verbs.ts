@@ -1,6 +1,6 @@
 /**
- * The verbs of names, territories, jobs, idempotency keys and the lock of the company index, for the general law of conditional writes
- * (interleaved.ts).
+ * Verbs of names, territories, jobs, idempotency keys and the lock of the company index, for the laws of interleaved.ts: they run another
+ * verb between two table calls of each verb.
  */
 import { iso } from "#shared/clock.ts";
 import { readHead } from "#shared/company-index/manifest.ts";

@@ -19,7 +19,7 @@ import {
 
 /** Files in which no condition is replaced, because they define conditions and contain no write. */
 const DEFINITIONS = /^shared\/db\/(expression|table|batch)\.ts$/;
-/** The condition that always holds. A ConditionCheck of DynamoDB must have one. */
+/** A condition that always holds. Removing a condition is not enough, because a ConditionCheck of DynamoDB must have a condition. */
 const HOLDS = '{ op: "OR", parts: [{ op: "missing", field: "pk" }, { op: "exists", field: "pk" }] }';
 
 interface Condition {
@@ -100,8 +100,8 @@ afterEachOne(({ task: { name, file } }) => {
 });
 `;
 /**
- * A unit test for the copy. It runs all laws, because `missedConditions` runs only unit tests, and some laws otherwise run only in a deep
- * test.
+ * A unit test for the copy. It runs all laws of laws.ts, because `missedConditions` runs only unit tests, and some laws otherwise run only
+ * in a deep test.
  */
 const LAWS = "test/power/all-laws.test.ts";
 const ALL_LAWS = `/** Runs all laws. */
@@ -155,9 +155,9 @@ const chosenOf = (tests: readonly Reached[]): Tests => ({
 });
 
 /**
- * Replaces each condition in turn, and runs tests until one fails: first the laws and then the other unit tests that evaluate the
- * condition, and at last all tests that can notice a fault in its file, because an earlier test may have evaluated a condition that makes a
- * later test fail. Returns the number of conditions without which all tests pass.
+ * Replaces each condition in turn, and runs tests until one fails: first the laws that evaluate the condition, then other unit tests that
+ * evaluate it, and at last all tests that can notice a fault in the condition's file. The last step finds a test that fails because an
+ * earlier test has evaluated the condition. Returns the number of conditions without which all tests pass.
  */
 export async function missedConditions(dropped: readonly Condition[]): Promise<number> {
   const directory = copyWithChoices();

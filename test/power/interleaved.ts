@@ -1,7 +1,7 @@
 /**
- * The general law of conditional writes: if a competing call runs between any two table calls of a verb, nothing is lost. At the end, the
- * table must have the rows that it has after the two calls one after the other, in either order. If one of the calls was refused with a
- * conflict, the table must have the rows of the other call alone.
+ * Tests laws of conditional writes. The general law: no change is lost if another verb runs between any two table calls of a verb. At the
+ * end, the table must have the rows that it has after the two verbs one after the other, in either order. If one verb was refused with a
+ * conflict, the table must have the rows of the other verb alone.
  */
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import * as z from "zod/mini";
@@ -38,9 +38,9 @@ export interface Group<At> {
    * order with the deletion first is allowed. The interrupted verb must then create no row.
    */
   readonly first?: readonly string[];
-  /** Verbs that change nothing, because the stage has already made the same change. */
+  /** Verbs that change nothing, because `stage` has already made the same change. */
   readonly repeats?: readonly string[];
-  /** Fills the caches of a process before its verb begins, so that they are outdated after the competing call. */
+  /** Fills the caches of a process before its verb begins, so that they are outdated after the competing verb. */
   readonly warm?: Verb<At>;
   /** Names of fields that are not compared, because their values are random or of no importance. */
   readonly ignored?: readonly string[];
@@ -109,7 +109,7 @@ function withEntries(item: unknown): unknown {
   return { ...data, bytes: agendaOf({ prospectId: Number(data.prospectId.N), bytes }).entries };
 }
 
-/** Replaces each id that the calls have created by its rank, because a call that repeats its attempt takes more ids. */
+/** Replaces each id that the verbs have taken by its rank, because a verb that is repeated after a conflict takes more ids. */
 function renumbered(rows: readonly (readonly [string, string])[]): Rows {
   const own = /(?<![1-9]\d*)[23]\d{6}(?!\d)/g;
   const ids = [...new Set(rows.flatMap((row) => row.join(" ").match(own) ?? []))].toSorted();
@@ -132,7 +132,7 @@ function rowOf(item: string) {
   return { ...row, pk: String(row.pk), sk: String(row.sk) };
 }
 
-/** When the competing call runs: before each table call of the verb, or only before each of its writes. */
+/** When the competing verb runs: before each table call of the interrupted verb, or only before each of its writes. */
 export type Gaps = "all" | "writes";
 /**
  * A law: a function that checks a property of all verbs of a group, and throws at the first violation. `holds` checks pairs of verbs, one
@@ -169,7 +169,7 @@ export async function startInterleaving() {
   const rows = (): Rows =>
     new Map(storedRows(server.database, TABLE).map(({ pk, sk, item }) => [`${pk} ${sk}`, sortedText(item)]));
 
-  /** Restores the rows of the stage. */
+  /** Changes the table's rows from `now` back to `stage`. */
   async function restore(stage: Rows, now: Rows): Promise<void> {
     const changed = [...stage].filter(([key, item]) => now.get(key) !== item);
     const added = [...now].filter(([key]) => !stage.has(key));
@@ -198,7 +198,7 @@ export async function startInterleaving() {
     const ignored = new Set(["writeId", ...(group.ignored ?? [])]);
     const ignoredTypes = new Set(group.ignoredTypes);
 
-    /** Returns the rows that differ from those of the stage, and restores the stage. */
+    /** Returns the rows that differ from those in `stage`, and restores the rows of `stage`. */
     async function stateAfter(): Promise<Rows> {
       const now = rows();
       await restore(stage, now);
@@ -223,7 +223,7 @@ export async function startInterleaving() {
       return { answers, rows: await stateAfter() };
     }
 
-    /** Runs `verb`, and `other` just before its table call number `gap`. */
+    /** Runs `verb`, and runs `other` just before table call number `gap` of `verb`. */
     async function interleaved(verb: Verb<At>, other: Verb<At>, gap: number) {
       const names: string[] = [];
       let isWarm = group.warm === undefined;
@@ -242,8 +242,8 @@ export async function startInterleaving() {
     const named = (name: string): Verb<At> => group.verbs[name] ?? (() => Promise.reject(new Error(`no verb ${name}`)));
     const alones = new Map<string, Promise<{ own: string; other: string | undefined; rows: Rows }>>();
     /**
-     * Returns the expected result if the interrupted verb is refused with a conflict: the rows of the competing verb alone. It is the same
-     * for each interrupted verb.
+     * Returns the expected result if the interrupted verb is refused with a conflict: the rows of the competing verb alone. This result is
+     * the same for each interrupted verb, so it is computed once.
      */
     function otherAlone(name: string) {
       const run = async () => {
@@ -256,7 +256,7 @@ export async function startInterleaving() {
     }
     for (const [name, others] of Object.entries(group.pairs)) {
       const verb = named(name);
-      // The verb runs once without a competing call, which gives the names of its table calls. A verb whose caches are full makes other
+      // The verb runs once without a competing verb, which gives the names of its table calls. A verb whose caches are full makes other
       // calls than one whose caches are empty.
       const whole = await interleaved(verb, verb, Number.POSITIVE_INFINITY);
       const { names } = whole;
@@ -359,7 +359,7 @@ function lazily<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** A call that takes a used id at each attempt would repeat its write for seconds. This table throws TableBusy at the third attempt. */
+/** A verb that gets a used id at each attempt would repeat its write for seconds. So this table throws TableBusy at the third attempt. */
 function impatient(table: Table): Table {
   let left = 3;
   return calledBy(

@@ -1,4 +1,4 @@
-/** The verbs of service accounts and API keys, for the general law of conditional writes (interleaved.ts). */
+/** Verbs of service accounts and API keys, for the laws of interleaved.ts: they run another verb between two table calls of each verb. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { callerOfKey } from "#shared/auth/key-caller.ts";
 import * as limits from "#shared/limits.ts";

@@ -1,4 +1,4 @@
-/** Runs the general law of conditional writes (interleaved.ts) for the verbs of companies and for the other verbs. */
+/** Runs the laws of conditional writes (interleaved.ts) for the verbs in company-verbs.ts and for the other verbs. */
 import { afterAll, beforeAll, test } from "vitest";
 import { laws as ofCompanies } from "./company-verbs.ts";
 import { type Gaps, type Law, startInterleaving } from "./interleaved.ts";
@@ -16,7 +16,7 @@ export function testLaws(gaps: Gaps, chosen: Readonly<Record<string, Law>>): voi
   let started: Awaited<ReturnType<typeof startInterleaving>>;
   beforeAll(async () => {
     process.env.WEBHOOK_URL_POLICY = "local";
-    // The law reads all rows of its table, so it has a table of its own.
+    // A law compares all rows of the table, so no other test may use this table.
     started = await startInterleaving();
   });
   afterAll(() => started.stop());

@@ -46,7 +46,7 @@ async function samplesOf(rows: string): Promise<readonly string[] | undefined> {
   return column?.samples;
 }
 
-/** @param change changes the row of the import before its job runs */
+/** @param change changes the row of the import before the job of the import runs */
 async function imported(
   file: string,
   { isUpdate = false, change = (stored: StoredImport): StoredImport => stored, remainingMs = 900_000 } = {},
@@ -96,7 +96,7 @@ export const files = {
     is: async (length) => {
       const tooLong = "x".repeat(limits.name + 1);
       const faulty = { email: "x", lat: "x", lng: "x", status: "x", name: tooLong, phone: tooLong };
-      // The fault of `state` has one character more than that of `city`.
+      // The message about `state` is one character longer than that about `city`, and so is one character too long.
       const messages = ["city", "state"].map(async (last) => {
         const row = { ...faulty, address1: "a", city: "a", state: "a", zip: "a", [last]: tooLong };
         const { faults } = await readFile(Buffer.from(`${Object.keys(row)}\n${Object.values(row)}`), noNames);
@@ -111,7 +111,7 @@ export const files = {
     is: async (length) => expect(await samplesOf("a".repeat(length + 1))).toEqual(["a".repeat(length)]),
   },
   jobRows: {
-    // Checking a million rows takes seconds, so an earlier invocation has checked all but one.
+    // Checking a million rows takes seconds. So the stored job says that an earlier invocation has checked all rows but one.
     most: async (count) => {
       const change = (stored: StoredImport): StoredImport => {
         const done = { ...stored.progress.done, prospect: limits.jobRows - 1 };

@@ -27,7 +27,7 @@ import { keyedPost } from "../harness/proxy-event.ts";
 import { beginImport, createProspect, createTag, createWebhook, rotateSecret } from "../harness/verbs.ts";
 import { type Case, company, DAY_MS, LOCAL, letters, links, NOW, repeatedAfter, succeeds } from "./limit-stage.ts";
 
-/** Assigns a prospect to the users 1, 2, … for these milliseconds. Returns the users whose assignment its row still contains. */
+/** Assigns a prospect to the users 1, 2, … for these milliseconds. Returns the users whose assignment the prospect's row still contains. */
 function knownUsers(lengthsMs: readonly number[]): number[] {
   let [nowMs, prospect] = [NOW, reassignedAt({ assignedToUserId: null, createdAt: iso(NOW) }, NOW)];
   const begins: number[] = [];
@@ -56,7 +56,7 @@ async function findsAddressIn(number: number): Promise<boolean> {
   return (await listAddresses(own, rep, { after: 0, limit: 1 })).addresses.length === 1;
 }
 
-/** Sends conflicting operations of two prospects. Their results contain the current records, which have `bytes` bytes together. */
+/** Sends an outdated operation for each of two prospects. The results contain the current prospects, which have `bytes` bytes together. */
 async function conflicts(bytes: number) {
   const { context, caller } = await company();
   const made = [await createProspect(context, caller, {}), await createProspect(context, caller, {})];

@@ -12,7 +12,7 @@ export interface Tests {
   readonly names?: readonly string[];
 }
 
-/** Time-out of a test run, plus `FILE_MS` for each test file, because a fault may make the service wait for ever. */
+/** Maximum milliseconds of a test run, plus `FILE_MS` for each test file. A fault may make the service wait for ever. */
 const HANGS_MS = 300_000;
 const FILE_MS = 30_000;
 
@@ -62,7 +62,7 @@ export async function firstFailure(
     const timeout = HANGS_MS + FILE_MS * files.length;
     const { code, output } = await vitest(cwd, [...options, "--reporter", "tap-flat", ...files], variables, timeout);
     if (code === 0) continue;
-    // Tests that did not run, because another one failed before, have no error.
+    // Tests that did not run, because another one failed before, have no `error:`, so this pattern does not match them.
     const [, name] = /^not ok \d+ - (.*?)(?: # .*)?\n +---\n +error:/m.exec(output) ?? [];
     return name ?? `exit ${code}: ${output.slice(-300).replaceAll("\n", " ")}`;
   }

@@ -1,4 +1,4 @@
-/** The verbs of prospects, notes, appointments, tags and addresses, for the general law of conditional writes (interleaved.ts). */
+/** Verbs of prospects and attached records, for the laws of interleaved.ts: they run another verb between two table calls of each verb. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { all, missing } from "#shared/db/expression.ts";
@@ -60,7 +60,7 @@ const changes: Group<At> = {
   first: ["delete"],
   stage,
   warm,
-  // The index entry of a note names the assignee only as a hint. A call that does not know the assignee omits it.
+  // The delta entry of a note may name the assignee of the prospect. It is not compared: a verb that does not know the assignee omits it.
   ignored: ["assignee"],
   pairs: {
     status: ["another status", "delete"],

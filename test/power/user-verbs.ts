@@ -1,4 +1,4 @@
-/** The verbs of users and invitations, for the general law of conditional writes (interleaved.ts). */
+/** Verbs of users and invitations, for the laws of interleaved.ts: they run another verb between two table calls of each verb. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";

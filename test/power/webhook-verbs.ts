@@ -1,4 +1,4 @@
-/** The verbs of webhooks, registrations and deliveries, for the general law of conditional writes (interleaved.ts). */
+/** Verbs of webhooks and deliveries, for the laws of interleaved.ts: they run another verb between two table calls of each verb. */
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Exchange } from "#shared/outbound/post.ts";
@@ -128,10 +128,10 @@ const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
     for await (const { id } of readDeliveries(context.table, at, {})) return { ...at, deliveryId: id };
     throw new Error("no delivery");
   },
-  // Rows of the concurrency limiter are not compared, because they may also count the attempt of the competing call.
+  // Rows of the concurrency limiter are not compared, because they may also count the attempt of the competing verb.
   // limiter-kills.deep.test.ts tests the limiter.
   ignoredTypes: ["limiter"],
-  // The sweeper may set this field on a delivery that the competing call has already sent.
+  // The sweeper may set this field on a delivery that the competing verb has already sent.
   ignored: ["sweptAt"],
   repeats: ["publication again"],
   pairs: {
@@ -215,7 +215,7 @@ const replays: Group<Webhook & { readonly deliveryId: string }> = {
   verbs: { ...backlogs.verbs, "step of the replay": stepOf("replay") },
 };
 
-/** A registration with a delay of a minute. Its debounce window is open, and becomes due when the calls run. */
+/** A registration with a delay of a minute. Its window is open, and is due when the verbs run, a minute later. */
 const windows: Group<Webhook> = {
   stage: async (context) => {
     const at = await stage(context, { ...automatic, event: "prospect.updated", delayMinutes: 1 });
