@@ -27,8 +27,8 @@ const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const all = ["infra", "functions", "shared"].flatMap(sources);
 
 /**
- * A room of its own, although it is a file in shared/. It puts the clients of all services into one object, so it imports from their rooms.
- * The other files of shared/ are the lowest room and must not import it.
+ * `rooms` treats this file as a folder of its own. It puts the clients of all services into one object, so it imports from folders above
+ * shared/. The other files of shared/ must not import it.
  */
 const CONTEXT = "shared/context.ts";
 

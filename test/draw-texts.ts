@@ -27,7 +27,7 @@ const wordsOf = (text: string): number => text.split(/\s+/).filter((word) => /^\
 /** Matches a block comment, or consecutive line comments, which together are one text. */
 const COMMENT = /^[ \t]*(?:\/\*\*.*?\*\/|\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*)[ \t]*\n/gms;
 
-/** Finds the texts in a file. `marked` is the content of the file, in which parts without texts are replaced by empty lines. */
+/** Finds the comments or paragraphs in a file. In `marked`, those parts of the file that must not match the pattern are empty lines. */
 function textsOf(file: string, pattern: RegExp, marked = read(file)) {
   const lines = read(file).split("\n");
   return [...marked.matchAll(pattern)].map(({ 0: found, index }) => {
