@@ -9,7 +9,7 @@ function sources(folder: string): string[] {
   return (
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".ts"))
-      // A test builds the typed client in this folder, which is not part of the repository.
+      // A test writes the built client into this folder, which is not part of the repository.
       .filter((file) => !join(folder, file).startsWith("docs/client/build/"))
       .map((file) => join(folder, file))
   );

@@ -1,4 +1,4 @@
-/** Tests the search for the name that a misspelt one probably means. */
+/** Tests the function that finds the known name which a misspelt name probably means. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { nearestOf } from "#shared/nearest.ts";

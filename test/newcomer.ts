@@ -168,7 +168,7 @@ async function main(): Promise<void> {
   if (stdout !== "") console.log("note   the clone has no changes that are not committed");
   await follow("README.md");
   for (const document of documents().filter((file) => file !== "README.md")) await follow(document);
-  // The service that the README starts still runs.
+  // The smoke test uses the service that the README has started, which still runs.
   await step("npm run smoke", () => new Terminal(clone).run("npm run --silent smoke"));
 }
 

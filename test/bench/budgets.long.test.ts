@@ -23,7 +23,7 @@ const CREATES = 1_024;
 /** Notes of each listed prospect. A hundred suffice in short runs: a list that read them would already exceed its limits. */
 const NOTES = sized({ short: 100, wide: 1_000 });
 
-/** Rows of the imported CSV file. An import writes batches of at most 2 048 rows, so the second batch is only partly filled. */
+/** Rows of the imported CSV file. An import writes batches of at most 2 048 rows, so one batch is full and one is partly filled. */
 const CSV_ROWS = 3_000;
 
 const broken = (budgets: readonly Budget[]): Budget[] => budgets.filter((budget) => !isHeld(budget));

@@ -43,7 +43,7 @@ const Exported = z.object({
 /** Returns options of Node.js with which a process fails if its heap exceeds `mb` megabytes. */
 const heapOf = (mb: number) => ({ flags: [`--max-heap-size=${mb}`, `--max-semi-space-size=${YOUNG_MB}`] });
 
-/** Measures one import and one export. The rows per second and the memory depend on the load of the machine. */
+/** Measures one import and one export. Rows per second and process memory depend on the load of the machine, so they have no limit. */
 export async function csvBudgets(table: BenchTable, count: number): Promise<Budget[]> {
   const context = contextOn(table.open());
   const company: BenchCompany = { ...(await foundCompany(context, 0, `csv-${count}`)), count };
@@ -73,7 +73,7 @@ export async function csvBudgets(table: BenchTable, count: number): Promise<Budg
   }
 }
 
-/** Rows of the CSV file that are in memory at a time. */
+/** Number of rows that the bench generates at a time, so that the whole CSV file is never in memory. */
 const PORTION = 4_000;
 
 const columns = "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedToEmail,tags,notes".split(

@@ -18,7 +18,7 @@ import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import { newProspectAt } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
-/** Prospects in one page of a snapshot. */
+/** Maximum number of records in one answer of `GET /api/changes`. */
 const PAGE = 500;
 const CREATIONS = 63;
 const CHANGED = 60;
@@ -125,8 +125,8 @@ interface AttachedPull {
 }
 
 /**
- * Measures the requests of a rep who reads all types, after changes of notes and appointments, and after prospects without notes and
- * appointments have moved to another user.
+ * Measures requests to `GET /api/changes` of a rep who reads all types of records: after changes of notes and appointments, and after
+ * prospects without notes and appointments have moved to another user.
  *
  * @param ids prospects that are far apart and visible to the rep
  * @param pull requests one page, the first time that of a snapshot

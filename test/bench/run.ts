@@ -127,5 +127,5 @@ try {
   postgres?.stop();
   await table.stop();
 }
-// The harness keeps the server of the webhook benches for later tests. It would keep this process alive.
+// The test harness does not stop the DynamoDB server of the webhook benches. This server would keep the process alive.
 process.exit();

@@ -9,7 +9,7 @@ import { makeProspect } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
 const RUNS = 3;
-/** After this number of searches, the word indexes of all segments exist. */
+/** Number of searches before the measurement. After them, the word indexes of all segments exist. */
 const WARMING = 8;
 /**
  * Prospects that are changed before the second measurement. Nearly every segment then has an outdated row, so each search tests all rows

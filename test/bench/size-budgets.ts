@@ -38,7 +38,7 @@ export async function countReads(stage: Stage, smaller?: Counted, notes = NOTES)
     ...(await reads.bboxBudgets(stage)),
     ...(await reads.pinBudgets(stage)),
     ...(await reads.roundsBudgets(stage, firstId + count - 1)),
-    // The map comes after the reads above, because its territory adds an index entry, which would make them more expensive.
+    // The map is measured after the reads above, because its territory adds an index entry that makes reads more expensive.
     ...(await mapUnits(stage)),
     // The costs of notes, past statuses and appointments do not depend on the number of prospects, so only the first company measures them.
     ...(smaller === undefined ? await attachedBudgets(stage, notes) : []),

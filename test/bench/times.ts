@@ -48,7 +48,7 @@ async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<Li
   return { name, size: sizeOf(company.count), total, cold, warm, index };
 }
 
-/** Measures the processor time of a pin, for its text and gzip. */
+/** Measures the processor time that a map pin needs for its JSON text and for the compression. */
 export async function pinTimes({ context, caller, company }: Stage): Promise<Budget> {
   const { pins } = await pinTexts(context, caller);
   const zip = async () => pipeline(Readable.from(gzipped(await mapPins(context, caller, {}))), nowhere());

@@ -1,4 +1,4 @@
-/** Measures the time from an event's commit to its arrival at the receiver, beside plain HTTP posts that are sent one after the other. */
+/** Measures the time from an event's commit to its arrival at the receiver, and for comparison the time of plain HTTP posts. */
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
@@ -41,7 +41,7 @@ const RATES = [
 ] as const;
 const PATIENCE_MS = 300_000;
 
-/** After these events, all functions are started and V8 has compiled the code. */
+/** Events before the measurement. After them, all functions are started and V8 has compiled the code. */
 const WARM_UP = { events: 4_000, perSecond: 400 };
 /**
  * Milliseconds between two commits. A commit writes the prospects of several events, because one API request for each event would take
@@ -102,7 +102,7 @@ async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act;
   const { company } = await createCompany(context, { name: "Bench", owner });
   const registration = { event: "prospect.created", filter: null, delayMinutes: 0, manualTriggerButtonText: null };
   const registrations = [{ ...registration, triggerMode: "automatic" as const }];
-  // `createWebhook` runs in this process, and checks the URL of the receiver on this machine.
+  // `createWebhook` checks the receiver's URL in this process, so this process must allow URLs of this machine.
   process.env.WEBHOOK_URL_POLICY = "local";
   await createWebhook(context, company.id, { name: "Bench", url: receiver.url, registrations });
   return { commit: (ids) => commitProspects(context, company.id, ids), post: (ids) => postBare(receiver, ids) };

@@ -8,7 +8,7 @@ import { codeOf } from "../../infra/cli/command/error.ts";
 
 const WORK_MS = 240_000;
 
-/** The first process runs the work, and the others wait. If the work fails, the next process runs it. Directories record begin and end. */
+/** The first process runs the work, the others wait. If the work fails, the next process runs it. Directories mark its begin and end. */
 export async function onceInRun(name: string, work: () => Promise<unknown>, directory = tmpdir()): Promise<void> {
   const begun = join(directory, `${name}-begun`);
   const ended = join(directory, `${name}-ended`);

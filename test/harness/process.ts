@@ -16,7 +16,7 @@ export interface Running {
   readonly ended: Promise<Ended>;
 }
 
-/** Starts the program in the folder of the project. With `detached`, it gets a process group of its own, as from a terminal. */
+/** Starts the program in the project's folder. With `detached`, it gets its own process group, like a command typed into a terminal. */
 export function startProcess(
   program: string,
   args: readonly string[],

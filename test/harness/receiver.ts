@@ -32,7 +32,7 @@ const isSameAttempt = ({ headers: one }: Receipt, { headers: other }: Receipt): 
 export async function startReceiver(behave: Behaviour = (_, response) => response.end()) {
   /** The first request of each attempt. The service may repeat an attempt if it could not record the result in time. */
   const receipts: Receipt[] = [];
-  /** All requests, also the repeated ones. */
+  /** All requests, including repeated requests of one attempt. */
   const requests: Receipt[] = [];
   let since = "";
   const { endpoint, stop } = await serveOnLoopback(async (request, response) => {

@@ -17,7 +17,7 @@ const enforceRights = asDeployed || process.argv.includes("--rights");
 const logs = watchLogs();
 /** Errors that no code has caught. A crash of a function may fail no request, so no test would notice it. */
 const crashes: string[] = [];
-/** The log lines of requests that got a 500 or 503. Their clients see only a constant text. */
+/** The log lines of requests that got a 500 or 503. They are printed at the end, because such an answer has only a constant text. */
 const failed: string[] = [];
 const { endpoint: tiles } = await startTileServer();
 const service = await startLocal({

@@ -10,7 +10,6 @@ import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** The keys that the issuer publishes. */
 export const publicKeys = { keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }] };
 
 export function tokenOf(iss: string, sub: string, clientId: string, kid = "k"): string {

@@ -34,7 +34,7 @@ export const ownIdentity: DeployConfig = {
 /** The settings of `ownIdentity`, and copies by AWS Backup as in the preset `production`. */
 export const withBackups: DeployConfig = { ...ownIdentity, backup: { dailyDays: 7, monthlyDays: 365 } };
 
-// Each of the next deployments has several independent settings, because a synthesis takes a second of processor time.
+// Each of the next deployments combines several independent settings, because each synthesis takes a second of processor time.
 
 /** No page of another origin may use the API, another issuer signs the tokens, and the quota is just above the minimum. */
 export const closed: DeployConfig = {

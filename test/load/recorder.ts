@@ -31,7 +31,7 @@ export interface Settled {
   readonly lostWrites: number;
   /** Number of writes in the service's data whose event has not arrived. */
   readonly lostEvents: number;
-  /** Number of events that arrived with more than one delivery id. */
+  /** Number of events that arrived with more than one delivery id, so that a receiver would take them for several events. */
   readonly doubledEvents: number;
   /** Deliveries that arrived again with the same id. This is no fault: the service repeats a delivery whose answer it did not get. */
   readonly repeatedDeliveries: number;

@@ -19,8 +19,8 @@ export interface Sample {
 }
 
 /**
- * While this many requests wait for their answers, further ones are not sent, so that the generator needs a limited amount of memory. They
- * count as requests without an answer.
+ * While this many requests wait for their answers, no more requests are sent, so that the generator needs a limited amount of memory.
+ * Unsent requests count as requests without an answer.
  */
 const MAX_OPEN = 2_000;
 

@@ -30,7 +30,7 @@ interface Condition {
   readonly file: string;
   readonly start: number;
   readonly end: number;
-  /** The beginning of the text that chooses between the condition and `holds` in the copy. */
+  /** The text before the choice between the condition and `holds` in the copy: `when: ` for the shorthand `when`, otherwise empty. */
   readonly before: string;
   readonly holds: string;
 }

@@ -165,7 +165,6 @@ export async function startInterleaving() {
     return text;
   }
 
-  /** All rows of the table as JSON texts, by their keys. */
   const rows = (): Rows =>
     new Map(storedRows(server.database, TABLE).map(({ pk, sk, item }) => [`${pk} ${sk}`, sortedText(item)]));
 

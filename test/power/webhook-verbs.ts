@@ -36,7 +36,7 @@ async function stage(context: Process, registration: Parameters<typeof api.creat
 }
 type Webhook = Awaited<ReturnType<typeof stage>>;
 
-/** Verbs that delete a webhook or a registration. No delivery or registration that belongs to it may be created after them. */
+/** Verbs that delete a webhook or a registration. Afterwards, no delivery or registration may be created for what they have deleted. */
 const first = ["deletion", "deleted registration"];
 
 /** Verbs that several groups use. */

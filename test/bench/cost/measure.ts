@@ -128,7 +128,7 @@ const FORGETTING = [19, 20].map((page) => `/api/prospects?pageSize=500&page=${pa
 /** The writes come first, so that the reads find writes that are not yet in the stored index. */
 const ORDER: readonly Operation[] = ["patch", "create", "pins", "detail", "list", "search", "authorize"];
 
-/** The authorizer reads one row (test/reference/invitations.test.ts checks this). */
+/** The usage of one call of the authorizer: it reads one row (test/reference/invitations.test.ts checks this). */
 const SIGN_IN = { readUnits: 1, writeUnits: 0, rounds: 1 };
 
 type Wire = Answer["usage"];

@@ -77,7 +77,7 @@ function unchangedShare({ reps, companies, prospects }: Scenario, { pinsInView }
   return (assumed.SAME_VIEW * mix.pins) / (mix.pins + writes + ofOthers);
 }
 
-/** The table's stream starts `events/publish` for each write, but `index/flush` at most once in each batching window. */
+/** Returns dollars a month for Lambda. The stream starts `events/publish` for each write, `index/flush` at most once a batching window. */
 function lambdaDollars({ functions }: Day, { memoryMb }: Deployment, writes: number): number {
   const { lambda } = prices;
   const run = (file: string, count: number, ms: number): number =>

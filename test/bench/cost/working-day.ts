@@ -11,7 +11,7 @@ import * as assumed from "./assumptions.ts";
 import { functionOf, type Load, type Measured, type Operation } from "./measured.ts";
 
 const SEED = 20_261_122;
-/** Prospects of the company whose loads were measured. The costs of a load are proportional to the number of prospects. */
+/** Prospects of the company whose index was loaded for the measurement. The costs of loading are proportional to this number. */
 const MEASURED_PROSPECTS = 100_000;
 /** Bytes of a read unit, if the read is eventually consistent. */
 const READ_UNIT_BYTES = 8_192;

@@ -25,7 +25,7 @@ export interface Stack {
   readonly id: string;
   readonly name: string;
   status: string;
-  /** The reason of the status, if the status is a failure. */
+  /** The reason why the last deployment has failed. Empty if it has succeeded. */
   reason: string;
   template: CloudFormationTemplate | undefined;
   isProtected: boolean;

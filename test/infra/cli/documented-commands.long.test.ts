@@ -23,7 +23,7 @@ const filledWords = (command: string): string[] =>
 /** The exit code of a command that finds no deployment. */
 const FAILED = 1;
 
-/** Throws unless the command accepts its arguments. It then fails without its usage, because it finds no deployment. */
+/** Throws unless the command accepts its arguments: then it fails because it finds no deployment, and does not print its usage. */
 async function checkScript(name: string, args: readonly string[]): Promise<void> {
   const [node, file = "", ...given] = (scripts()[name] ?? "").split(" ");
   if (node !== "node") throw new Error(`no script is named ${name}`);

@@ -45,7 +45,7 @@ export async function restoreScene() {
   const context: RestoreContext = { client, wait: () => sleep(5) };
   const storeOf = storesAt(documents, { "read-units": 1e9, "write-units": 1e9 });
   let targets = 0;
-  /** Returns a name for a restored table that no other table has. */
+  /** Returns a new name for a restored table. */
   const newTarget = (): string => `Restored-${targets++}`;
   return { dynamoDb, client, context, sourceArn, kills, storeOf, newTarget };
 }

@@ -95,7 +95,7 @@ await live.batchRemove([
   fanOut,
 ]);
 
-/** After this time, the live table may lack a delivery because it has expired. */
+/** At this time, all deliveries of the tests have expired, so the live table may lack them. */
 const afterExpiry: Clock = { now: () => 4_000_000_001_000 };
 
 const carryTo = (target: string) => ({ live: storeOf(TABLE), restored: storeOf(target), clock: afterExpiry });
@@ -223,7 +223,7 @@ test("a restore from a server without point-in-time recovery is refused with the
 });
 
 describe("a table that AWS Backup has restored", () => {
-  /** Restores a table without the command, as AWS Backup does: with its rows, keys and indexes, and without its other settings. */
+  /** Restores a table as AWS Backup does: with its rows, keys and indexes, and without its other settings. Returns its name. */
   async function copyOf(): Promise<string> {
     const target = newTarget();
     await restoreTable(context, { source: TABLE, target, at });

@@ -1,4 +1,4 @@
-/** A template with one resource of each type. Its functions report what the local runtime passes to them. */
+/** A template with a resource of each type, for tests of the local runtime. Its functions report what the runtime passes to them. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";

@@ -57,7 +57,7 @@ describe("refuses", () => {
   });
 });
 
-/** Changes the template: its API definition gets `value` at this path of keys, which are separated by blanks. */
+/** Returns a function that reads the template with `value` at `place` in its API definition (keys, separated by blanks). */
 function defined(value: unknown, place: string): () => unknown {
   const path = place.split(" ");
   return changed(({ Api }) => {

@@ -1,4 +1,4 @@
-/** Tests that the CDK app has both rule packs, warns of alarms without a recipient, and makes the AWS budget that mails the operator. */
+/** Tests that the CDK app has both rule packs of cdk-nag, warns of alarms without a recipient, and makes the operator's AWS budget. */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

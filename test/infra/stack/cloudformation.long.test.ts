@@ -193,7 +193,7 @@ describe("the end of both stacks", async () => {
     const outputs = ["TableName", "BucketName", "SecretsKeyArn", "UserPoolId"];
     const expected = [table, adopted.bucket, secretsKey, userPool];
     expect(outputs.map((name) => outputOf(stackOf(SERVICE), name))).toEqual(expected);
-    // After the import, the bucket still notifies the queue of the earlier deployment, which the second documented command corrects.
+    // After the import, the bucket still notifies the queue of the earlier deployment. The second documented command corrects this.
     expect(idsOf(stackOf(DATA)).get("ImportsQueue807CB1E9")).not.toBe(notified(bucket));
     await run(revert);
     expect(idsOf(stackOf(DATA)).get("ImportsQueue807CB1E9")).toBe(notified(bucket));

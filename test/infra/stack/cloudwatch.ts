@@ -98,10 +98,10 @@ function ofFilters(template: Template, { MetricName, Statistic }: Fields, lines:
   return Statistic === "Sum" ? values.reduce((total, value) => total + value, 0) : Math.max(...values);
 }
 
-/** Matches `$.a.b = "text"`. A text with `*` would be a wildcard. */
+/** Matches `$.a.b = "text"`, but no text with `*`, because CloudWatch would treat `*` as a wildcard. */
 const COMPARISON = /^(\$(?:\.\w+)+) = "([^"\\*]*)"$/;
 
-/** Understands `{ $.a = "x" }` and `{ ($.a = "x") || ($.b = "y") }`, and throws for other patterns. */
+/** Returns true if the line matches the filter pattern, which must have the form `{ $.a = "x" }` or `{ ($.a = "x") || ($.b = "y") }`. */
 export function matches(pattern: string, line: string): boolean {
   const inside = /^\{ (.+) \}$/.exec(pattern)?.[1] ?? "";
   const comparisons = inside.startsWith("(") ? inside.slice(1, -1).split(") || (") : [inside];

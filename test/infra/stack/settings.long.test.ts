@@ -104,7 +104,7 @@ describe("a domain", () => {
   it("is the address that the outputs show, and API Gateway's own URL answers only if the operator wants it", () => {
     expect(owned.outputs.ApiUrl?.Value).toBe("https://api.example.com/canvassing");
     expect(JSON.stringify(without.outputs.ApiUrl?.Value)).toContain("execute-api");
-    // With `Mode: overwrite`, the setting of the definition overrides the property of the resource.
+    // With `Mode: overwrite`, the setting in the API definition overrides the property of the resource, so both must be the same.
     const isOff = (from: Template) => {
       const { properties } = from.only("AWS::ApiGateway::RestApi");
       const setting = at(properties, "Body", "servers", 0, "x-amazon-apigateway-endpoint-configuration");

@@ -115,7 +115,7 @@ it.each([
     let now = 0;
     const throttle = createThrottle(settings, () => now);
     const refused = { guarded: 0, refresh: 0, open: 0 };
-    // In each second, the flood has 150 requests to each open method. There are also 15 requests with a token and 15 refreshes.
+    // In each second, 150 requests flood each method that needs no token. There are also 15 requests with a token and 15 refreshes.
     for (; now < 10_000; now += 1_000 / 15) {
       for (const { path, method } of open) {
         for (let i = 0; i < 10; i++) if (!throttle(path, method)) refused.open++;
@@ -125,7 +125,7 @@ it.each([
       if (!throttle("/api/session/refresh", "POST")) refused.refresh++;
     }
     expect(refused).toEqual({ guarded: 0, refresh: 0, open: 0 });
-    // A larger flood exceeds the throttle of open methods.
+    // A larger flood exceeds the throttle of methods that need no token.
     expect(Array.from({ length: 1_000 }, () => throttle("/health", "GET"))).toContain(false);
   },
 );
