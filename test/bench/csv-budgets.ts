@@ -21,12 +21,12 @@ const EXPORT_HEAP_MB = 64;
 const YOUNG_MB = 4;
 const MB = 2 ** 20;
 
-/** The partitions of the table with the numbers `from` to `to`, both included. A partition contains 128 consecutive prospect ids. */
+/** The partitions of the table with the company's prospects, by number, both included. A partition contains 128 consecutive ids. */
 const Blocks = z.object({ from: z.int(), to: z.int() });
 
 const memory = { peakHeapBytes: z.number(), peakBytes: z.number() };
 
-/** Times are milliseconds of the wall clock. */
+/** `ms` is the time of the import in milliseconds of the wall clock. */
 const Imported = z.object({ ...memory, ms: z.number(), writeUnits: z.number(), imported: z.int(), blocks: Blocks });
 
 const Exported = z.object({

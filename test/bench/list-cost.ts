@@ -19,7 +19,7 @@ import { plainSdk } from "./table.ts";
 const PAGE_SIZE = 50;
 const WARM_UP = 1_000;
 const REPETITIONS = 15;
-/** Lists in each repetition. The clock for processor time is too coarse for a single list. */
+/** Number of lists in each repetition. The clock for processor time is too coarse for a single list. */
 const LISTS = 20;
 
 /**
@@ -30,7 +30,7 @@ const PLAIN_MS = 4.7;
 /** Maximum milliseconds of a list in a warm function, on the machine on which the plain Query takes `PLAIN_MS`. */
 const LIST_CPU_MS = 3;
 
-/** The plain rows are stored under the id of the measured company plus this number, which no company has. */
+/** The plain rows are stored under a company id that no company has: the id of the measured company plus this number. */
 const NO_COMPANY = 500_000;
 
 /**

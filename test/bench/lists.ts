@@ -9,7 +9,7 @@ import { type BenchCompany, RARE_NAME } from "./prospects.ts";
 const parameters = (company: BenchCompany) => {
   const [, rep] = company.repIds;
   return {
-    /** The prospects of this page are stored next to each other, so one Query reads many of them. */
+    /** Without a filter, the prospects of a page are stored next to each other, so one Query reads many of them. */
     everything: {},
     /** The prospects of one rep among forty are scattered over the table, so the service reads each row separately. */
     "one rep": { assignedToUserId: String(rep) },

@@ -11,7 +11,7 @@ const ReaderMemory = z.object({
   peakBytes: z.number(),
   /** Bytes of a loaded search index: the growth of the process's live memory. */
   indexBytes: z.number(),
-  /** The estimate of `indexBytes` in the function's cache of indexes. */
+  /** The size of this index that the function's cache of indexes has estimated. */
   estimatedBytes: z.number(),
 });
 export type ReaderMemory = z.infer<typeof ReaderMemory>;

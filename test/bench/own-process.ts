@@ -9,7 +9,7 @@ interface ProcessOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** @param script a file of this folder. It gets the job as JSON, and prints its result as JSON in its last line. */
+/** Runs `script`, a file of this folder. The script gets the job as JSON, and prints its result as JSON in its last line. */
 export async function inOwnProcess(
   script: string,
   job: object,

@@ -34,7 +34,7 @@ export const cities: readonly City[] = [
 /** Standard deviation of the coordinates of a city's houses, in degrees (0.11 degrees of latitude are about 12 km). */
 const SPREAD = 0.11;
 
-/** @param part a random number from 0 (included) to 1 (excluded), so that the probability of each city is its `share` */
+/** Returns a city for a random number from 0 (included) to 1 (excluded). The probability of each city is its `share`. */
 export function cityAt(part: number): City {
   let rest = part;
   for (const city of cities) {

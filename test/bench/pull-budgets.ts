@@ -56,7 +56,7 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     const page = () => readChanges(context, reader, { limit: PAGE, types, cursor });
     const { result, usage } = await metered(page);
     ({ cursor } = result);
-    // If a note changed within 5 ms after the client's last request, the service would also read the row of its prospect.
+    // Without this pause, the service would also read the prospect of a note that changed within 5 ms after the client's last request.
     stage.clock.ms += 10;
     return { ...usage, items: result.items.length };
   };

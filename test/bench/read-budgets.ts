@@ -166,7 +166,7 @@ async function readBbox(stage: Stage, bbox: string, segments: number): Promise<B
     criteriaOf(filter, caller, names),
   );
   const { total, looked } = matches;
-  // A segment consists of several rows. Every read of a segment includes its row `main#0`.
+  // A segment consists of several rows, but every read of a segment includes its row `main#0`. So these rows give the loaded segments.
   const mains = asked.filter(({ sk }) => sk === "main#0");
   const loaded = new Set(mains.map(({ pk }) => pk.slice(pk.lastIndexOf("#") + 1)));
   return { part: (100 * loaded.size) / segments, looked: looked / total };

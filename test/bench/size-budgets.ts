@@ -12,8 +12,8 @@ import type { Stage } from "./stage.ts";
 import { backgroundBudgets, writeBudgets } from "./write-budgets.ts";
 
 /**
- * Maximum number of prospects for which bulk jobs, operations of devices and `GET /api/changes` are measured, because their costs do not
- * depend on the company's size.
+ * Bulk jobs, operations of devices and `GET /api/changes` are measured only in companies with at most this many prospects, because their
+ * costs do not depend on the company's size.
  */
 const PUSHED_PROSPECTS = 10_000;
 

@@ -9,7 +9,7 @@ import { functionFiles } from "../../infra/synth.ts";
 import { type Budget, budgetsOf } from "./budget.ts";
 import { interleaved } from "./clock.ts";
 
-/** Functions that run during a user's daily work. */
+/** The functions whose start times are measured: those of a user's daily work. */
 const STARTED = [
   "authorize",
   "prospects/list",

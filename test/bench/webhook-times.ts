@@ -117,7 +117,7 @@ async function commitProspects({ table }: ApiContext, companyId: number, ids: re
 }
 
 let lastPost: Promise<unknown> = Promise.resolve();
-/** Keeps the connections of the plain posts open between them, as the service does. */
+/** Keeps connections open between the plain posts, as the service does between deliveries. */
 const agent = new Agent({ keepAlive: true });
 
 const postBare = (receiver: Receiver, ids: readonly number[]): Promise<number[]> =>

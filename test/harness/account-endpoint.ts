@@ -15,7 +15,7 @@ export type AccountEndpoint = Awaited<ReturnType<typeof startAccountEndpoint>>;
 
 const Parameter = z.object({ Name: z.string(), Value: z.string() });
 
-/** @param outputs the answer of the local service to `GET /local/outputs` */
+/** Starts the endpoint. `outputs` is the answer of the local service to `GET /local/outputs`. */
 export async function startAccountEndpoint(
   outputs: Readonly<Record<"DynamoDbEndpoint" | "S3Endpoint" | "SqsEndpoint", string> & { OwnTableName?: string }>,
 ) {

@@ -2,7 +2,7 @@
 import type { Reads } from "#shared/db/reads.ts";
 import { recentRows } from "#shared/prospects/list/page-rows.ts";
 
-/** `recentRows` forgets a company's prospects if the version of its statuses, tags and users has changed. They never have this version. */
+/** `recentRows` forgets a company's prospects if it gets a new version of the statuses, tags and users. No company has this version. */
 const NO_VERSION = -1;
 
 export function forgetRows(table: Reads, companyId: number): void {

@@ -14,6 +14,5 @@ const Outputs = z.looseObject({
   DeliveriesDeadLettersUrl: z.string(),
 });
 
-/** @param url the URL of the local service */
 export const outputsOf = async (url: string): Promise<z.infer<typeof Outputs>> =>
   Outputs.parse(await (await fetch(`${url}/local/outputs`)).json());

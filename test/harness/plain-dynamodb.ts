@@ -103,7 +103,7 @@ const exceptions = {
 } as const;
 const isKnown = (name: string): name is keyof typeof exceptions => Object.hasOwn(exceptions, name);
 
-/** Like the SDK, decodes binary values of the items in an error, but no other values. */
+/** Decodes the binary values of items when `JSON.parse` reads an error. The SDK decodes no other values in errors either. */
 const withBytes = (name: string, value: unknown): unknown =>
   name === "B" && typeof value === "string" ? Buffer.from(value, "base64") : value;
 

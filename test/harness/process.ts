@@ -30,7 +30,7 @@ export function startProcess(
   return { child, ended };
 }
 
-/** Does what a terminal does at Ctrl-C: it signals each process of the group. */
+/** Sends SIGINT to all processes in the process group of the command, as a terminal does at Ctrl-C. */
 export function pressCtrlC({ child }: Pick<Running, "child">): void {
   if (child.pid === undefined) throw new Error("the command did not start");
   process.kill(-child.pid, "SIGINT");

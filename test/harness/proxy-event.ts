@@ -21,7 +21,7 @@ export const lambdaContext: Context = {
   getRemainingTimeInMillis: () => 25_000,
 };
 
-/** API Gateway sets `authorizer`. A test may pass any value, as a caller that bypasses the gateway could. */
+/** Returns an event of API Gateway. A test may pass any `authorizer`, as a caller that bypasses the gateway could. */
 export function proxyEvent(authorizer: unknown): APIGatewayProxyEvent {
   const requestContext: APIGatewayProxyEvent["requestContext"] = {
     accountId: "",

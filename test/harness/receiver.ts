@@ -12,7 +12,7 @@ export interface Receipt {
 
 const Event = z.looseObject({ id: z.string(), event: z.string(), createdAt: z.string(), data: z.looseObject({}) });
 
-/** `count` is the number of the attempt among all attempts, counted from 1. A repeated request of an attempt has the same number. */
+/** `count` is the number of the attempt among all attempts at this receiver. A repeated request of an attempt has the same number. */
 export type Behaviour = (receipt: Receipt, response: ServerResponse, count: number) => void;
 
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;

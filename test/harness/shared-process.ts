@@ -38,7 +38,7 @@ const ACCESS_KEY = "AWS_ACCESS_KEY_ID";
 /** The access key in the environment variables of all functions. A signature has the access key of the calling function instead. */
 const SHARED_KEY = "all-functions";
 
-/** Throws if the policy of the function does not allow this call of DynamoDB. */
+/** Throws if the policy of the calling function does not allow this call of DynamoDB. */
 function assertAllowed({ headers, body }: HttpRequest): void {
   const [service, operation = ""] = String(headers["x-amz-target"]).split(".");
   if (service !== "DynamoDB_20120810") return;

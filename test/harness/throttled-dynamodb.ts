@@ -84,7 +84,7 @@ export async function startThrottledDynamoDb(behind: string, partitions: number,
   return { endpoint, counts, stop };
 }
 
-/** `attempts` is the SDK's maximum number of attempts for one call. */
+/** Opens the table at the endpoint with the SDK's client. `attempts` is the maximum number of attempts for one call. */
 export const tableOn = ({ endpoint }: { readonly endpoint: string }, attempts = 5): Table =>
   openTable(TABLE, dynamoClient({ ...LOCAL, ...patient, endpoint, attempts }));
 
@@ -109,7 +109,7 @@ function writesIn(operation: string, body: string): SizedWrite[] {
   return parts.map((part) => ({ pk: pkIn(part), units: 2 * unitsOf(part) }));
 }
 
-/** A hash of the key (FNV-1a) spreads consecutive keys over the partitions, as in DynamoDB. */
+/** Returns the partition of a key. A hash (FNV-1a) spreads consecutive keys over the partitions, as in DynamoDB. */
 function placeOf(pk: string, partitions: number): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < pk.length; i++) value = Math.imul(value ^ pk.charCodeAt(i), 0x01000193);

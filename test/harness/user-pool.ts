@@ -11,7 +11,7 @@ export interface PoolAnswer {
 
 const Asked = z.object({ Username: z.string() });
 
-/** @param operation the name of the API operation, for example `AdminGetUser` */
+/** Answers a request to the user pool. `operation` is the name of the API operation, for example `AdminGetUser`. */
 export function answerPool(users: PoolUsers, operation: string | undefined, body: string): PoolAnswer {
   const { Username } = Asked.parse(JSON.parse(body));
   const sub = users.get(Username);

@@ -22,7 +22,7 @@ interface Phase extends Summary {
   readonly title: string;
   /** The requests of the large company. The field exists only with the options `--noisy` and `--beside`. */
   readonly large?: Row;
-  /** Percentiles of the delays of the events in milliseconds. If `others` exists, only the events of its companies count. */
+  /** Percentiles of the delays of the events in milliseconds. If `others` exists, only events of the companies in `others` count. */
   readonly eventDelay: { readonly p50: number; readonly p99: number };
   readonly errors: string;
 }

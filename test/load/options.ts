@@ -50,7 +50,7 @@ const Options = z.object({
 });
 export type Options = z.infer<typeof Options>;
 
-/** @throws WrongUsage with a line for each wrong option, or for an option that would have no effect beside the others */
+/** Reads the options. Throws WrongUsage with a line for each wrong option, or for an option that has no effect with the other options. */
 export function readOptions(args: readonly string[]): Options {
   const given: Readonly<Record<string, unknown>> = optionsOf(args, optionsIn(Options.shape), usage);
   const options = checked(Options, given, usage);

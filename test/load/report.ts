@@ -32,7 +32,7 @@ export const rowsOf = (samples: readonly Sample[]): Row[] => {
   return [...operations.map((name) => rowOf(name, byOperation.get(name) ?? [])), rowOf("all", samples)];
 };
 
-/** Returns a percentile of the times, or 0 for an empty list. */
+/** Returns the percentile of the times that `share` names, for example 0.99, or 0 for an empty list. */
 export function percentile(times: readonly number[], share: number): number {
   const sorted = times.toSorted((a, b) => a - b);
   return Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);

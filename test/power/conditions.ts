@@ -81,8 +81,8 @@ export const conditions = (): Condition[] =>
     .flatMap(conditionsIn);
 
 /**
- * A module that the copy has in addition. It says whether a condition is replaced, and records the conditions that the running test has
- * evaluated.
+ * The code of a module that only the copy of the service has. It says whether a condition is replaced, and records the conditions that the
+ * running test has evaluated.
  */
 const SWITCH = `/** Chooses the condition that is dropped. */
 export const reached = new Set();

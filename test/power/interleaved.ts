@@ -255,8 +255,8 @@ export async function startInterleaving() {
     }
     for (const [name, others] of Object.entries(group.pairs)) {
       const verb = named(name);
-      // The verb runs once without a competing verb, which gives the names of its table calls. A verb whose caches are full makes other
-      // calls than one whose caches are empty.
+      // The verb first runs without a competing verb, to get the names of its table calls. A verb whose caches are full makes other calls
+      // than one whose caches are empty.
       const whole = await interleaved(verb, verb, Number.POSITIVE_INFINITY);
       const { names } = whole;
       const isWarm = group.warm !== undefined;

@@ -46,7 +46,7 @@ async function samplesOf(rows: string): Promise<readonly string[] | undefined> {
   return column?.samples;
 }
 
-/** @param change changes the row of the import before the job of the import runs */
+/** Imports the file in a job, and returns the stored import. `change` changes the row of the import before the job runs. */
 async function imported(
   file: string,
   { isUpdate = false, change = (stored: StoredImport): StoredImport => stored, remainingMs = 900_000 } = {},

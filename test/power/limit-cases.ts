@@ -279,7 +279,7 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
   filterKeys: { most: (count) => parses(EventFilter, Object.fromEntries(texts(count).map((name) => [name, 1]))) },
   filterBytes: { most: (bytes) => parses(EventFilter, { a: letters(bytes - 8) }) },
   replayedDeliveries: {
-    // The test simulates a table with this number of delivered rows, because writing 100 000 real rows would take minutes.
+    // The test simulates a table with this number of sent deliveries, because writing 100 000 real rows would take minutes.
     most: async (count) => {
       const { context, caller } = await company();
       const { id } = await api.createWebhook(context, caller.companyId, { name: "w", url: LOCAL, registrations: [] });

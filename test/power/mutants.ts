@@ -69,7 +69,7 @@ export async function firstFailure(
   return undefined;
 }
 
-/** @param timeout milliseconds after which the run is killed */
+/** Runs vitest in the folder `cwd`, and kills it after `timeout` milliseconds. */
 export async function vitest(
   cwd: string,
   args: readonly string[],

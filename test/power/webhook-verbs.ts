@@ -39,7 +39,6 @@ type Webhook = Awaited<ReturnType<typeof stage>>;
 /** Verbs that delete a webhook or a registration. Afterwards, no delivery or registration may be created for what they have deleted. */
 const first = ["deletion", "deleted registration"];
 
-/** Verbs that several groups use. */
 const common: Readonly<Record<string, Verb<Webhook>>> = {
   attempt,
   pause: (context, { companyId, webhookId }) => api.pauseWebhook(context, companyId, webhookId),
@@ -131,7 +130,7 @@ const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
   // Rows of the concurrency limiter are not compared, because they may also count the attempt of the competing verb.
   // limiter-kills.deep.test.ts tests the limiter.
   ignoredTypes: ["limiter"],
-  // The sweeper may set this field on a delivery that the competing verb has already sent.
+  // This field is not compared, because the sweeper may set it on a delivery that the competing verb has already sent.
   ignored: ["sweptAt"],
   repeats: ["publication again"],
   pairs: {

@@ -166,7 +166,7 @@ const HandlerTimes = z.object({ startCpuMs: z.number(), warmCpuMs: z.number() })
 type HandlerTimes = z.infer<typeof HandlerTimes>;
 const HANDLER_WARM_UP = 60;
 const HANDLER_CALLS = 60;
-/** New processes for each operation. The minimum of their times counts, because other load can only make a process slower. */
+/** Number of new processes for each operation. The minimum of their times counts, because other load can only make a process slower. */
 const PROCESSES = 3;
 
 async function handlerTimes(bundles: string, { outputs }: LocalService, company: Company) {

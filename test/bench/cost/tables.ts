@@ -20,7 +20,7 @@ const presetOf = ({ reps }: Scenario) => (reps > 50 ? ("production" as const) : 
 /** The scenario whose costs are shown with both presets. */
 const SMALL_PRODUCTION: Scenario = { reps: 50, companies: 1, prospects: 100_000 };
 
-/** `chosen` limits the numbers of reps, because computing the costs of a thousand reps takes seconds. */
+/** Returns the costs of the scenarios whose number of reps is in `chosen`. Computing the costs of a thousand reps takes seconds. */
 export function costsOf(measured: Measured, chosen: readonly number[] = REPS): Cost[] {
   const grid = REPS.flatMap((reps) => PROSPECTS.map((prospects) => ({ reps, companies: 1, prospects })));
   const scenarios = [...grid, ...SEVERAL].filter(({ reps }) => chosen.includes(reps));

@@ -12,7 +12,7 @@ const Package = z.object({ scripts: z.record(z.string(), z.string()) });
 
 type Command = readonly [name: string, file: string];
 
-/** Returns the admin commands, the benches, the load tests, and the test of the documents for newcomers. */
+/** Returns the admin commands, the benches, the load test, and `npm run newcomer`. */
 export const commandFiles = (): Command[] =>
   scriptsThat(/^(?:exec )?node ((?:infra\/cli\/|test\/bench\/|test\/load\/|test\/newcomer)\S*\.ts)$/);
 

@@ -25,7 +25,7 @@ export const csv = (...args: readonly string[]): Promise<Ended> => startCsv(args
 /** What a command returns that ends with this exit code and prints this text on stderr. */
 export const failure = (code: number, text: string) => ({ code, stderr: expect.stringContaining(text) });
 
-/** The returned functions `run` and `start` run the command `name` as the user `user` of a new company. */
+/** Creates a company and a folder for files. The returned functions `run` and `start` execute the CSV command `name` as the user `user`. */
 async function csvStage(name: "export" | "import", user: "owner" | "importer") {
   const as = await newTeam();
   const proxy = await startFaultyProxy(baseUrl());

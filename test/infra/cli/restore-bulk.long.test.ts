@@ -103,7 +103,7 @@ async function newUndoing() {
 await restorePoint();
 const running = await newRunning();
 const undoing = await newUndoing();
-/** Only the data of this company is restored, into the live table. */
+/** A company whose data alone is restored into the live table, and not the whole table. */
 const alone = await newRunning();
 const lateStage = await newStage(live, 2);
 const at = await restorePoint();

@@ -108,7 +108,7 @@ test("a restore loses only what is newer than the restore point, and sends no we
   const earlier = writer(before);
   await broken.until(5);
   await earlier.stop();
-  // If the restore point were between an event and its deliveries, `verify` would report that the restored table lacks them.
+  // If the restore point were between an event and its deliveries, `verify` would report missing deliveries.
   await good.until(earlier.written.length);
   const at = (await restorePoint()).getTime();
   const later = writer(before);

@@ -58,7 +58,7 @@ describe("a restore of the table that the service used before a switch", () => {
     const { nextBlock } = present(await table.get(keys.idCounter()));
     const last = Number(nextBlock) + 7;
     await table.batchPut([{ ...keys.idCounter(), nextBlock: last }, erasure(COMPANY)]);
-    // Only the earlier table has the record of this erasure.
+    // From now on, only the earlier table has the record of the erasure of company 129.
     await table.batchRemove([keys.erasure(129)]);
 
     const { erasedAgain } = await restoreEarlier(used, target);
@@ -74,7 +74,7 @@ describe("a restore of the table that the service used before a switch", () => {
   test("sends no webhook again that either table has sent, and shows the rights of the table in use", async () => {
     const [used, target] = [await switched(), newTarget()];
     await storeOf(used).table.batchPut([delivered(waits), user(false)]);
-    // Only the earlier table has the result of this delivery.
+    // From now on, only the earlier table has the result of the delivery `done`.
     await storeOf(used).table.batchRemove([keys.delivery(COMPANY, 5, done.id)]);
 
     const again = await restoreEarlier(used, target);

@@ -14,7 +14,7 @@ import { LOCAL } from "../../harness/faulty-dynamodb.ts";
 const { cloud, endpoint, stop } = await serveCloud();
 afterAll(() => stop());
 
-// With the preset `production`, the event source mapping of the delivery queue belongs to an alias, and with `small` to the function.
+// Two presets: the event source mapping of the delivery queue belongs to an alias in `production`, and to the function itself in `small`.
 await deployAll(cloud, documentedDeployment());
 await deployAll(cloud, readConfig({ stage: "tiny", alarmEmail: "operator@example.com" }));
 

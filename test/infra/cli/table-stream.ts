@@ -1,4 +1,4 @@
-/** Finds records in the stream of a table, for tests of the command that repeats failed stream records. */
+/** Finds records in the stream of a table, for tests of `npm run dead-letters`, which repeats failed stream records. */
 import { type _Record, type DynamoDBStreamsClient, ListStreamsCommand } from "@aws-sdk/client-dynamodb-streams";
 import { expect } from "vitest";
 import { recordsOf } from "../../harness/point-in-time.ts";

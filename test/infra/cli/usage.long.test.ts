@@ -234,7 +234,7 @@ const Generator = z.object({
   main: z.custom<(args: readonly string[]) => Promise<number | undefined>>((value) => typeof value === "function"),
 });
 
-/** Each generator runs in this process, because starting a separate process would take a second. */
+/** Commands that generate or check files run in this process, because a separate process would take a second to start. */
 describe.each(generatorFiles())("npm run %s", (name, file) => {
   const main = async (...args: string[]) =>
     z.parse(Generator, await import(pathToFileURL(join(root, file)).href)).main(args);

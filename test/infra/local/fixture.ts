@@ -243,7 +243,7 @@ const key = (Value: string): Resource => ({ Type: "AWS::ApiGateway::ApiKey", Pro
 const plan = {
   First: key("fixture0throttle0key0first"),
   Second: key("fixture0throttle0key0second"),
-  // No usage plan contains this key.
+  // No usage plan contains this key, so the gateway refuses it.
   Third: key("fixture0throttle0key0third"),
   FirstInPlan: member("First"),
   SecondInPlan: member("Second"),

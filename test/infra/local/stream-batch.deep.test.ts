@@ -17,7 +17,7 @@ interface Story {
   readonly givenUp: [number[], string, number][];
 }
 
-/** `answer` simulates the function: it returns the function's result or throws an error. */
+/** Processes the records as one batch. `answer` simulates the function: it returns the function's result or throws an error. */
 async function run(
   records: readonly ReturnType<typeof record>[],
   answer: (batch: number[]) => unknown,

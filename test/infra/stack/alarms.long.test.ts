@@ -150,7 +150,7 @@ async function operate(): Promise<Partial<Observed>> {
   return { queues: await depths() };
 }
 
-/** Creates a webhook, and a prospect about which the webhook tells. */
+/** Creates a webhook, and then a prospect whose creation causes an event for the webhook. */
 async function createWatched(registration: { event: string; delayMinutes?: number }): Promise<void> {
   const { api } = await as("owner@acme.test");
   const body = { name: "Watching", url: server.endpoint, registrations: [registration] };

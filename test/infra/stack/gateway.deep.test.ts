@@ -41,7 +41,9 @@ const methods = entries(at(definition, "paths")).flatMap(([path, item]) =>
   })),
 );
 const ofType = (type: string) => methods.filter(({ integration }) => at(integration, "type") === type);
-/** The methods of the route table, without those for HEAD and the catch-all methods, which answer 405 (see hostile.deep.test.ts). */
+/**
+ * The methods that call functions of the route table, without HEAD and the catch-all methods, whose answer is 405 (hostile.deep.test.ts).
+ */
 const proxied = ofType("aws_proxy").filter(({ method }) => method !== "ANY" && method !== "HEAD");
 
 function fileOf(integration: unknown): string {

@@ -54,7 +54,7 @@ it("`*` allows all origins, but allows none of them to send cookies or the heade
   const text = JSON.stringify(open.all("AWS::ApiGateway::RestApi")[0]?.properties.Body);
   const origins = [...text.matchAll(/Access-Control-Allow-Origin":"([^"]+)"/g)].map(([, origin]) => origin);
   expect(new Set(origins)).toEqual(new Set(["'*'"]));
-  // Without this header, browsers send no cookies with preflighted requests, and hide the answers of requests with cookies.
+  // Without Access-Control-Allow-Credentials, browsers send no cookies after a preflight, and hide the answers to requests with cookies.
   expect(text).not.toMatch(/allow-credentials/i);
   expect(text).not.toMatch(/x-requested-with/i);
   expect(at(open.all("AWS::S3::Bucket")[0]?.properties, "CorsConfiguration", "CorsRules", 0, "AllowedOrigins")).toEqual(
@@ -115,7 +115,7 @@ describe("a domain", () => {
       [true, true],
       [false, false],
     ]);
-    // API Gateway applies the setting only with a new deployment of the API, which has another id.
+    // API Gateway applies the setting only with a new deployment of the API, so the id of the deployment must change.
     const deployment = (from: Template) => from.only("AWS::ApiGateway::Deployment").id;
     expect(deployment(owned)).not.toBe(deployment(both));
   });
