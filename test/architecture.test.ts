@@ -139,7 +139,7 @@ test("shared/ exports nothing that only tests use", () => {
   expect(unused).toEqual([]);
 });
 
-/** All files that people write. docs/client/api.ts is generated. */
+/** All files that people write. docs/client/api.ts is left out, because it is generated. */
 const written = [
   ...all,
   ...ofConsole,

@@ -23,7 +23,7 @@ const deployment = deploymentOf("production");
 const reps = sized({ short: REPS.filter((count) => count < 1_000), wide: [...REPS] });
 const left = REPS.filter((count) => !reps.includes(count));
 const costs = costsOf(measured, reps);
-/** Leaves out the rows for the numbers of reps in `left`, and the padding of the columns, whose width depends on all rows. */
+/** Returns the lines of a page without the rows for the numbers of reps in `left`, and without padding, whose width depends on all rows. */
 const withoutLeft = (text: string): string[] =>
   text
     .split("\n")

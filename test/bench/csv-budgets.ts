@@ -21,7 +21,7 @@ const EXPORT_HEAP_MB = 64;
 const YOUNG_MB = 4;
 const MB = 2 ** 20;
 
-/** The partitions of the table with the company's prospects, by number, both included. A partition contains 128 consecutive ids. */
+/** The numbers of the first and the last table partition with the company's prospects. A partition contains 128 consecutive ids. */
 const Blocks = z.object({ from: z.int(), to: z.int() });
 
 const memory = { peakHeapBytes: z.number(), peakBytes: z.number() };

@@ -8,7 +8,7 @@ import * as api from "../harness/verbs.ts";
 import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import type { Stage } from "./stage.ts";
 
-/** Operations of each kind. The result is the mean of their costs. */
+/** Number of operations of each kind. The result is the mean of their costs. */
 const OPERATIONS = 50;
 /** Maximum additional write units of an operation: two for the receipt (as for each row in a transaction), the rest for reserving ids. */
 const WRITE_UNITS = 2.1;

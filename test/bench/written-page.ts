@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 const docs = join(import.meta.dirname, "../../docs");
 
-/** @param command the command that makes these tables */
+/** Writes the tables into the page `name`. `command` is the command that makes these tables. */
 export function writePage(name: string, command: string, tables: string): void {
   writeFileSync(join(docs, name), withTables(readPage(name), command, tables));
 }

@@ -10,7 +10,7 @@ const Document = z.looseObject({
 });
 const time = String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`;
 
-/** Reads docs/openapi.json, and closes the schemas of its answers and events. Requests keep their schemas. */
+/** Reads docs/openapi.json, and closes the schemas of answers and events: they then refuse unlisted fields. Requests keep their schemas. */
 export function closedDocument(): unknown {
   const document: unknown = JSON.parse(readFileSync(new URL("../../docs/openapi.json", import.meta.url), "utf8"));
   const target = (reference: string): unknown =>

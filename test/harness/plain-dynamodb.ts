@@ -103,7 +103,7 @@ const exceptions = {
 } as const;
 const isKnown = (name: string): name is keyof typeof exceptions => Object.hasOwn(exceptions, name);
 
-/** Decodes the binary values of items when `JSON.parse` reads an error. The SDK decodes no other values in errors either. */
+/** Decodes binary values when `JSON.parse` reads an error of DynamoDB. Like the SDK, it decodes no other values. */
 const withBytes = (name: string, value: unknown): unknown =>
   name === "B" && typeof value === "string" ? Buffer.from(value, "base64") : value;
 

@@ -128,7 +128,7 @@ export async function startPointInTime(engine: string) {
     await client.send(new dynamodb.CreateTableCommand({ TableName, ...like }));
   }
 
-  /** Fills `target` with the source's rows of the second `at`. The first stream record of a later change has the row before the change. */
+  /** Fills `target` with the rows that the source had at `at` (in seconds). The first stream record of a later change has the old row. */
   async function fillTable(source: dynamodb.TableDescription, target: string, at: number): Promise<void> {
     const keys = (source.KeySchema ?? []).map(({ AttributeName = "" }) => AttributeName);
     const textOf = (row: Row): string => JSON.stringify(keys.map((key) => row[key]));

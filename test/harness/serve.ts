@@ -51,7 +51,7 @@ async function end(exitCode: number): Promise<void> {
 
 // `disconnect` means that the test process has ended.
 for (const event of ["SIGTERM", "disconnect"] as const) process.once(event, () => void end(0));
-// Ctrl-C signals all processes, but the test process still needs the service, and ends it with SIGTERM.
+// Ctrl-C signals all processes. SIGINT is ignored, because the test process still needs the service, and later ends it with SIGTERM.
 process.on("SIGINT", () => undefined);
 process.on("message", (message) => {
   if (message === "uses") process.send?.({ uses: service.uses(), faults: [...logs.leaks, ...crashes] });

@@ -177,7 +177,7 @@ export async function startInterleaving() {
   }
 
   const processOn = (on: Table, firstId: number, nowMs: number): Process => ({
-    // Caches belong to a table object, so each process has its own.
+    // Caches belong to a table object, so each process gets a table object of its own.
     ...contextOn({ ...on }, { now: () => nowMs }, readableSecrets),
     ids: idsFrom(firstId),
     wait: async () => undefined,
@@ -292,7 +292,7 @@ export async function startInterleaving() {
           const reasons: string[][] = [];
           const isBeforeWrites = !names.slice(0, gap - 1).some((call) => WRITES.test(call));
           // If the competing verb ended before the first table call of the interrupted verb, only the order with the competing verb first
-          // is allowed. The caches of the interrupted verb may be older.
+          // is allowed, even if the caches of the interrupted verb are older.
           const isFirst = gap === 1 || (isBeforeWrites && group.first?.includes(otherName));
           for (const order of isFirst ? allowed.slice(0, gap === 1 ? 1 : 2) : allowed) {
             const expected = await order();

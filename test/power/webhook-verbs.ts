@@ -202,7 +202,7 @@ const replays: Group<Webhook & { readonly deliveryId: string }> = {
   repeats: ["replay"],
   stage: async (context) => {
     const at = await backlogs.stage(context);
-    // A replay contains only deliveries that were created before its start, so this replay starts later than the stage, which creates them.
+    // A replay contains only deliveries that were created before its start, so this replay starts later than `stage` creates deliveries.
     const later = { ...context, clock: { now: () => START + 30_000 } };
     await api.startReplay(later, context.queue, at.companyId, at.webhookId, RANGE);
     return at;

@@ -39,7 +39,7 @@ export const sendTo =
     const text = (response.headers["content-encoding"] === "gzip" ? gunzipSync(whole) : whole).toString();
     const status = Number(response.statusCode);
     if (status >= 300 && status !== 304) throw new Error(`${method} ${path} answered ${status}: ${text}`);
-    // A value that is 0 is missing in the header `Server-Timing`.
+    // A value that is 0 is missing in the header `Server-Timing`, so 0 is the default.
     const used = (name: string): number =>
       Number(new RegExp(`${name};dur=([\\d.]+)`).exec(String(response.headers["server-timing"]))?.[1] ?? 0);
     const sentBytes = headBytes(response) + whole.length;

@@ -215,14 +215,14 @@ function place({ cloud, stack, plan, id, resource, scope }: Place): Placed {
   }
 }
 
-/** Returns the names of settings that differ from the last template. With `revertsDrift`, also of those that the resource has otherwise. */
+/** Returns the names of settings that differ from the last template or, with `revertsDrift`, from the actual settings of the resource. */
 function changedSettings({ revertsDrift }: Plan, current: Deployed | undefined, properties: Fields): string[] {
   const drifted = account.differences(current?.made.properties ?? {}, properties).filter((name) => name in properties);
   const changed = account.differences(current?.properties ?? {}, properties);
   return [...new Set([...(revertsDrift === true ? drifted : []), ...changed])];
 }
 
-/** Throws if a replacement would have the name of the old resource, because CloudFormation creates it before it deletes the old one. */
+/** Throws if a replacement would have the name of the old resource, because CloudFormation deletes the old resource only afterwards. */
 function refuseNamedReplacement({ made }: Deployed, properties: Fields): void {
   if (account.givenName(made.type, properties) !== made.id) return;
   throw new Error(

@@ -136,7 +136,7 @@ it.each(["api-request", "page-request"] as const)(
   async (name) => {
     const source = edgeFunction(name, true);
     expect(Buffer.byteLength(source)).toBeLessThan(10 * 1024);
-    // CloudFront runs ES5 with `const` and `let`. If the source had newer syntax, only the conversion to ES5 would replace it.
+    // CloudFront runs ES5 with `const` and `let`. Only the conversion to ES5 replaces newer syntax, so with such syntax the results differ.
     const converted = async (target: string) =>
       (await transform(source, { target, supported: { "const-and-let": true } })).code;
     expect(await converted("es5")).toBe(await converted("esnext"));

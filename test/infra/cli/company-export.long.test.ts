@@ -139,7 +139,7 @@ test("an export has the fields of prospects, and the activity of flushed and of 
   expect(manifest.counts.loggedFacts).toBe(2);
 });
 
-// The 150 rows have characters of three bytes. They are in one partition, so one segment of the scan reads all of them.
+// The 150 rows have characters of three bytes, and are in one partition, so that one segment of the scan reads all of them.
 test.each([
   { text: "x".repeat(10_000), count: 500, partitions: 7, partBytes: 100_000 },
   { text: "\u65e5".repeat(10_000), count: 150, partitions: 1, partBytes: 1_000_000 },

@@ -103,7 +103,7 @@ async function newUndoing() {
 await restorePoint();
 const running = await newRunning();
 const undoing = await newUndoing();
-/** A company whose data alone is restored into the live table, and not the whole table. */
+/** A company that is restored alone, into the live table. */
 const alone = await newRunning();
 const lateStage = await newStage(live, 2);
 const at = await restorePoint();

@@ -1,7 +1,4 @@
-/**
- * Tests that `npm start` and the commands refuse wrong settings. process.deep.test.ts tests that a process prints such an error in one
- * line.
- */
+/** Tests that `npm start` and the commands refuse wrong settings. process.deep.test.ts tests that such an error is printed as one line. */
 import { expect, test } from "vitest";
 import { readOptions } from "../../../infra/local/options.ts";
 import { serviceUrl } from "../../../infra/local/servers/address.ts";
