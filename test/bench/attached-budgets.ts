@@ -1,4 +1,4 @@
-/** Measures budget 14 of docs/benchmarks.md: what notes, past statuses and appointments add to the cost of a list and of a detail. */
+/** Measures what notes, past statuses and appointments add to the cost of a list and of a detail (budget 14 of docs/benchmarks.md). */
 import { iso } from "#shared/clock.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";

@@ -1,4 +1,4 @@
-/** Measures budgets 9 and 10 of docs/benchmarks.md, which limit the cost, speed and memory of CSV imports and exports. */
+/** Measures the cost, speed and memory of CSV imports and exports (budgets 9 and 10 of docs/benchmarks.md). */
 import { createWriteStream, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Measures budget 15 of docs/benchmarks.md, the map in a warm function: tiles, clusters, and the list of the prospects in a territory. */
+/** Measures the map in a warm function: tiles, clusters, and the list of the prospects in a territory (budget 15 of docs/benchmarks.md). */
 import { buffer } from "node:stream/consumers";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";

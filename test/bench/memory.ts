@@ -11,7 +11,7 @@ const ReaderMemory = z.object({
   peakBytes: z.number(),
   /** Bytes of a loaded search index: the growth of the process's live memory. */
   indexBytes: z.number(),
-  /** The size of this index that the function's cache of indexes has estimated. */
+  /** The size of this index as the function's cache of indexes estimates it. */
   estimatedBytes: z.number(),
 });
 export type ReaderMemory = z.infer<typeof ReaderMemory>;

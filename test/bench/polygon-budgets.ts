@@ -1,4 +1,4 @@
-/** Measures budget 17 of docs/benchmarks.md: the processor time of a warm function for the worst polygons of 5 000 points. */
+/** Measures the processor time of a warm function for the worst polygons of 5 000 points (budget 17 of docs/benchmarks.md). */
 import { RingArea } from "#shared/geometry/ring.ts";
 import { shapeOf, tileOfShapes } from "#shared/map/territory-tile.ts";
 import { findFiltered } from "#shared/prospects/find.ts";

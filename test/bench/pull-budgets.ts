@@ -1,6 +1,5 @@
 /**
- * Measures budget 17 of docs/benchmarks.md: the read units and rounds of `GET /api/changes`. The function is warm, but has no rows in
- * memory.
+ * Measures the read units and rounds of `GET /api/changes` in a warm function that has no rows in memory (budget 17 of docs/benchmarks.md).
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";

@@ -1,4 +1,4 @@
-/** Measures budget 16 of docs/benchmarks.md: how many write units an offline device's operation costs more than a single API request. */
+/** Measures how many write units an offline device's operation costs more than a single API request (budget 16 of docs/benchmarks.md). */
 import { randomUUID } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";

@@ -1,5 +1,5 @@
 /**
- * Measures budgets 1 to 5 and 8 of docs/benchmarks.md, which limit reads. Unless the text of a budget says otherwise, a warm function has
+ * Measures the costs of reads (budgets 1 to 5 and 8 of docs/benchmarks.md). Unless the text of a budget says otherwise, a warm function has
  * the company's search index in memory, but no rows of prospects.
  */
 import { Readable } from "node:stream";
@@ -88,7 +88,7 @@ export function warmBudgets({ company }: Stage, { lists, neighbours, again, pins
   ];
 }
 
-/** Measures budget 2: the read units of a large company, divided by those of a smaller one. */
+/** Measures the read units of a large company, divided by those of a smaller one (budget 2). */
 export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: WarmUsage): Budget[] {
   const line = budgetsOf(`${sizeOf(large.company.count)} / ${sizeOf(small.company.count)}`);
   const unitsOf = ({ lists }: WarmUsage): number => lists.get("one rep")?.readUnits ?? Number.NaN;
@@ -118,7 +118,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   ];
 }
 
-/** Measures budget 5: the share of the search index that a cold function reads for a map window. */
+/** Measures the share of the search index that a cold function reads for a map window (budget 5). */
 export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const { company, context } = stage;
   const { head } = await readUnflushed(context.table, company.id);
@@ -172,7 +172,7 @@ async function readBbox(stage: Stage, bbox: string, segments: number): Promise<B
   return { part: (100 * loaded.size) / segments, looked: looked / total };
 }
 
-/** Measures budget 8: the bytes that a phone downloads for one pin. */
+/** Measures the bytes that a phone downloads for one map pin (budget 8). */
 export async function pinBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const { texts, pins } = await pinTexts(context, caller);
   const zipped = await buffer(Readable.from(gzipped(texts)));

@@ -1,4 +1,4 @@
-/** Measures budget 17 of docs/benchmarks.md for searches: the processor time of a warm function for the worst words. */
+/** Measures the processor time of a warm function for searches with the worst words (budget 17 of docs/benchmarks.md). */
 import { prospectDelta } from "#shared/company-index/write/entries.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { findFiltered } from "#shared/prospects/find.ts";

@@ -1,4 +1,4 @@
-/** Measures budget 11 of docs/benchmarks.md: the sizes of the bundles, and start times as multiples of that of an empty handler. */
+/** Measures the sizes of the bundles, and start times as multiples of that of an empty handler (budget 11 of docs/benchmarks.md). */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** Measures budgets 1, 3 and 6 of docs/benchmarks.md: the costs of writes, of a list that must read unflushed entries, and of flushes. */
+/** Measures the costs of writes, of a list that must read unflushed entries, and of flushes (budgets 1, 3 and 6 of docs/benchmarks.md). */
 import { prospectDelta } from "#shared/company-index/write/entries.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";

@@ -119,7 +119,7 @@ function inputOf(service: string, operation: string): Input {
   return { members, schemas, required };
 }
 
-/** Throws unless the value has its option's type: a string, a time, a map (`NAME=text,NAME=text`), or an empty map (`NAME={}`). */
+/** Throws unless the value has its option's type: string, time, map (`NAME=text,NAME=text`) or structure with an empty map (`NAME={}`). */
 function checkValue(type: unknown, text: string | undefined, option: string): void {
   if (text === undefined || text.startsWith("--")) throw new Error(`--${option} needs a value`);
   if (type === STRING || (type === TIMESTAMP && !Number.isNaN(Date.parse(text)))) return;

@@ -19,7 +19,7 @@ interface SignIn {
   readonly accessSeconds?: number;
 }
 
-/** The header that the console's scripts send with each request. The service refuses a session's changes without it, to prevent CSRF. */
+/** The header that the console's scripts send with each request. Without it, a session cookie has no effect, which prevents CSRF. */
 export const FROM_CONSOLE = { "X-Requested-With": "canvassing-console" } as const;
 
 export type Browser = ReturnType<typeof newBrowser>;

@@ -24,7 +24,7 @@ interface Crowd {
 }
 
 /**
- * Plans the requests of a load test. A company's requests are independent of each other (a Poisson process). A seed always gives one plan.
+ * Plans a load test's requests. A company's requests are independent of each other (a Poisson process). The same seed gives the same plan.
  */
 export function arrivals(crowds: readonly Crowd[], seconds: number, seed: number): Arrival[] {
   const random = randomSequence(seed);

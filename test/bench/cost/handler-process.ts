@@ -44,7 +44,7 @@ async function run({ bundle, events, warmUp, calls }: z.infer<typeof Job>) {
   const first = await taken(() => call(1));
   await call(warmUp);
   const warmCpuMs = (await taken(() => call(calls))).cpuMs / calls;
-  // The first time includes loading the bundle and one call. Without the time of a warm call, it is the time of the start.
+  // The first call includes loading the bundle. Its time minus the time of a warm call is the time of the start.
   return { startCpuMs: first.cpuMs - warmCpuMs, warmCpuMs };
 }
 
