@@ -27,12 +27,12 @@ const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const all = ["infra", "functions", "shared"].flatMap(sources);
 
 /**
- * `rooms` treats this file as a folder of its own. It puts the clients of all services into one object, so it imports from folders above
- * shared/. The other files of shared/ must not import it.
+ * The rule for imports treats this file as a folder of its own, because it imports the clients of all services from their folders. The
+ * other files directly in shared/ form the lowest room and must not import it.
  */
 const CONTEXT = "shared/context.ts";
 
-/** The rooms (source folders, and CONTEXT) from the lowest to the highest. A file imports only from its own room and lower ones. */
+/** The rooms, from the lowest to the highest: source folders and the file CONTEXT. A file imports only from its own room and lower ones. */
 const rooms = [
   ...["shared", "shared/aws", "shared/db", "shared/outbound", "shared/secrets", CONTEXT, "shared/geometry"],
   "shared/company-index",

@@ -22,7 +22,8 @@ const writings = (text: string): string[] => [
 
 test("every Unicode letter equals its upper case, lower case, NFC and NFD forms, also with a combining mark", () => {
   const marks = ["\u0300", "\u0308", "\u0327", "\u0323"];
-  // Letters with an iota subscript are left out: in upper case, a mark follows the iota, and the comparison fails. Nobody writes such texts.
+  // Letters with an iota subscript are left out: in upper case, the mark follows the iota, so the comparison fails. Nobody writes such
+  // texts.
   const bases = letters.slice(0, 0x2000).filter((letter) => !letter.normalize("NFD").includes("\u0345"));
   const marked = bases.flatMap((letter) => marks.map((mark) => letter + mark));
   const wrong = [...letters, ...marked].filter((text) =>

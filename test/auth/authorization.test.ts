@@ -25,7 +25,7 @@ describe("the caller's context", () => {
       fc.property(caller, (given) => {
         const context = contextOf(given);
         for (const value of Object.values(context)) expect(value).toMatch(/^.+$/);
-        // API Gateway adds fields to the authorizer's context. Decoding must ignore them.
+        // API Gateway adds fields to the authorizer's context. A function must ignore them when it decodes the caller.
         expect(CallerContext.parse({ ...context, principalId: "x", integrationLatency: 1 })).toEqual(given);
       }),
     );
@@ -79,7 +79,7 @@ describe("the pattern that the gateway checks", () => {
   });
 });
 
-/** Ids of companies that a command creates are multiples of 128. */
+/** The ids of companies that `npm run company` creates are multiples of 128, so their spread over the throttle keys is tested. */
 const ids = Array.from({ length: 3_200 }, (_, i) => (i + 1) * 128);
 
 test("companies are spread evenly over all throttle keys, and none has the key of refused tokens", () => {

@@ -39,7 +39,7 @@ beforeEach(() => {
 const guarded = routes.filter((route) => !route.public);
 const files = new Set(["authorize", ...routes.map(({ file }) => file)]);
 
-/** Returns how often `work` calls the authorizer and each function of the API. Other functions may run at any time. */
+/** Returns how often `work` calls the authorizer and each function of the API. Does not count others, which may run at any time. */
 async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = service.invocations();
   await work();
@@ -62,7 +62,7 @@ test("a missing or malformed token starts no function, on any route", async () =
   const called = await calledBy(async () => {
     const malformed = ["Bearer", "Basic YTpi", `Token ${token}`, `Bearer ${token} ${token}`, `Bearer ${unsigned()}`];
     for (const [i, { method, path }] of guarded.entries()) {
-      // The gateway checks the tokens of all routes in the same way, so each route gets only some of the malformed ones.
+      // The gateway checks the tokens of all routes in the same way, so each route gets only two of the five malformed headers.
       for (const header of [undefined, malformed[i % 5], malformed[(i + 2) % 5]]) {
         const answer = await call(method, path, header);
         expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);

@@ -14,8 +14,8 @@ const attributes = [
 ];
 
 /**
- * Runs `work` with a simulated pool that has a user with the status `known`, or no user. With `isDeletedMeanwhile`, the user is gone when
- * the service deletes it. Also returns the requests to the pool.
+ * Runs `work` with a simulated user pool. The pool has a user with the status `known`, or no user if `known` is undefined. With
+ * `isDeletedMeanwhile`, somebody else deletes the user just before the service does. Also returns the requests to the pool.
  */
 async function askPool<T extends object>(
   known: string | undefined,

@@ -32,7 +32,7 @@ async function startIssuer(): Promise<Running> {
 
 const newToken = (issuer: string, kid?: string): string => tokenOf(issuer, "somebody", "app", kid);
 
-/** Returns a verifier whose cache of keys is empty, as in a new function. */
+/** Returns a verifier whose cache of the issuer's public keys is empty, as in a newly started function. */
 function newVerifier(issuer: string, jwksUri: string | undefined): (token: string) => Promise<string> {
   const verify = tokenSubjects({ issuer, jwksUri });
   return (token) => verify(token, ["app"]);

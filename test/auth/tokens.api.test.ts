@@ -14,8 +14,8 @@ const as = await newTeam();
 
 const now = Math.floor(Date.now() / 1_000);
 /**
- * Upper bound for the time until the last test of this file. The `nbf` and `iat` of bad tokens are later by this number, so that they are
- * still in the future when a slow test sends them.
+ * More seconds than this file of tests needs. A bad token whose `nbf` or `iat` must be in the future adds them, so that the time is still
+ * in the future when a slow test sends the token.
  */
 const WAIT_SECONDS = 600;
 const Claims = z.looseObject({ iss: z.string(), sub: z.string() });
@@ -42,7 +42,7 @@ const forge = {
 };
 
 const ownJwk = createPublicKey(forge.ownKey).export({ format: "jwk" });
-/** A server whose URL the forged tokens contain as the place of their key (`jku` or `x5u`). The service must never send a request to it. */
+/** The forged tokens name this server as the place of their key (`jku` or `x5u`). The service must never send a request to it. */
 const lure = { url: "", visits: 0 };
 const { endpoint, stop } = await serveOnLoopback(async (_, response) => {
   lure.visits++;
@@ -79,8 +79,8 @@ function tampered(part: number): string {
 
 const NOT_VERIFIED = "signature not verified";
 /**
- * For a token with an unknown key, the service fetches the issuer's keys again, but at most once every few seconds. Until it may fetch them
- * again, it cannot say that the signature is wrong, and states no reason.
+ * For a token with an unknown key, the service fetches the issuer's keys again, but at most once every few seconds. Until then it does not
+ * know whether the signature is wrong, so the 401 may also state no reason.
  */
 const UNKNOWN_KEY = [NOT_VERIFIED, undefined];
 type Reasons = readonly (string | undefined)[];
@@ -137,7 +137,7 @@ const bad: readonly (readonly [name: string, header: () => string | undefined, .
   ["a huge token", () => `Bearer ${withClaims({ padding: "x".repeat(9_000) })}`, "malformed"],
 ];
 
-/** Returns undefined if the token needs the issuer's private key, and the test does not have it. */
+/** Returns the header that `make` makes. Returns undefined if this needs the issuer's private key, which the test does not have. */
 function forged(make: () => string | undefined): { value: string | undefined } | undefined {
   try {
     return { value: make() };

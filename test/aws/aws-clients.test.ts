@@ -185,7 +185,7 @@ test("a parameter without a value is an error that names the parameter, and not 
 
 const putSecret = new PutCommand({ TableName: "t", Item: { pk: "a", name: "Zqxprivate" } });
 
-/** Executes a call, and returns how often the SDK copies its response for the logger. */
+/** Executes a call, and returns how often the SDK copies the call's response in order to log it. */
 async function copiesOf(client: DynamoDBDocumentClient): Promise<number> {
   let copies = 0;
   const copy = (output: unknown): unknown => {

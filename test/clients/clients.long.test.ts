@@ -71,7 +71,7 @@ interface Language {
   readonly extension: string;
   /** How the class of an item of `GET /api/changes` declares the field `data`, which may contain any object. */
   readonly data: string;
-  /** Matches the integer type with 32 bits, which must not occur. The integers of Dart have 64 bits. */
+  /** Matches the integer type with 32 bits, which the generated code must not contain. The integers of Dart always have 64 bits. */
   readonly smallNumber: RegExp;
 }
 
@@ -88,7 +88,7 @@ const languages: readonly Language[] = [
   { generator: "dart-dio", extension: "dart", data: "BuiltMap<String, JsonObject> get data", smallNumber: never },
 ];
 
-/** The clients for the other languages only need to be generated without an error. */
+/** All generators that run. The clients for languages that are not in `languages` must only be generated without an error. */
 const generators = [...languages.map(({ generator }) => generator), "csharp-netcore", "go", "java", "python"];
 
 const hasJava = spawnSync("java", ["-version"]).status === 0;
@@ -101,7 +101,7 @@ if (!hasPython)
 const folder = mkdtempSync(join(tmpdir(), "canvassing-mobile-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Returns the files that declare the schemas and the operations, by their name without extension. */
+/** Returns the contents of the files that declare the schemas and the operations, by the file's name without its extension. */
 function filesOf({ generator, extension }: Language): Map<string, string> {
   const pattern = `**/{model,models,Models,api,apis,APIs}/*.${extension}`;
   const files = globSync(pattern, { cwd: join(folder, generator) });
@@ -184,7 +184,7 @@ const commandsFor = (document: string, folder: string): readonly (readonly [stri
 ];
 
 test("the clients for TypeScript compile in strict mode, and those of OpenAPI 3.1 get the expected answers to their requests", async () => {
-  // The files of this folder import the tools, so a copy must be in the folder of the tools.
+  // The files in calls/ import the generated clients and the tools, so they are copied into the folder where the tools are installed.
   const calls = join(tools, "calls");
   rmSync(calls, { recursive: true, force: true });
   cpSync(join(import.meta.dirname, "calls"), calls, { recursive: true });

@@ -1,4 +1,4 @@
-/** Tests that the full cache of search indexes drops texts before whole companies, and that dropping changes no result. */
+/** Tests that the full cache of company indexes drops searchable texts before whole companies, and that reads stay exact. */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type CompanyIndex, cacheBytesOf, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -12,7 +12,7 @@ import { plainRow } from "./plain-rows.ts";
 const ROWS = 3_000;
 const COMPANIES = [31, 32, 33];
 const clock = { now: () => 1_760_000_000_000 };
-/** The company of each row of a stored index that was read from the table, and not from the cache. */
+/** The company ids of the index rows that the code has read from the table. A row that comes from the cache is not in this list. */
 let asked: string[] = [];
 const db = faultyDynamoDb();
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** Tests that each read of the company index finds exactly the written records, beside flushes and merges, and after kills of these. */
+/** Tests that each read of the company index finds exactly the written records, also during flushes and merges, and after their kills. */
 import type { DynamoDBRecord } from "aws-lambda";
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -22,13 +22,13 @@ interface Scene {
   readonly company: IndexedCompany;
   /** The ids of the prospects that are not deleted. */
   readonly ids: number[];
-  /** The last note. */
+  /** The note that `change` has added last. */
   note?: { readonly prospectId: number; readonly id: number };
 }
 
 const newScene = (): Scene => ({ company: newCompany(), ids: [] });
 
-/** Returns a scene whose index has some records. */
+/** Returns a company with some records, all of which are flushed. */
 async function flushedScene(): Promise<Scene> {
   const scene = newScene();
   await change(scene, 1);
@@ -59,7 +59,7 @@ async function expectClean(company: IndexedCompany): Promise<void> {
   await expectNoOrphans(db, company.id);
 }
 
-/** Reads the unflushed entries by `db.table` in pages of two. After one of the pages, each time the next one, another flush runs. */
+/** Yields a company before each of nine reads by `db.table`. A read has pages of two entries, and a flush runs after page N of read N. */
 async function* flushedBetweenPages(): AsyncGenerator<IndexedCompany> {
   const scene = await flushedScene();
   const { company } = scene;

@@ -261,7 +261,7 @@ const words = [
   { text: "CAT", digits: [] },
   { text: "BELL", digits: [] },
 ];
-/** Short pieces of words that are in many texts. The index searches up to six words one by one, and more words together. */
+/** Short strings that occur in many texts. Some searches have more than six of them, because the index then searches in another way. */
 const parts = [..."MAIN0DOG", "MA", "AI", "AIN", "30"].map((text) => ({ text, digits: /\d/.test(text) ? [text] : [] }));
 const everyWord: Criteria[] = [{ words: [] }, ...words.map((word) => ({ words: [word] }))];
 

@@ -122,9 +122,7 @@ export class IndexedCompany {
     return StoredNote.parse(await this.table.get(attachedKeys.note(this.id, prospectId, now, id)));
   }
 
-  /**
-   * Expects that each of `lists` contains exactly the prospects whose rows match, in the order of lists. By default, the cache is empty.
-   */
+  /** Expects that each of `lists` finds exactly the prospects whose rows match, newest first. By default, the index has an empty cache. */
   async expectListsExact(table: Table = this.table, index: CompanyIndex = openCompanyIndex(table)): Promise<void> {
     const found = [];
     for (const { criteria, isIn } of lists) {
@@ -133,7 +131,8 @@ export class IndexedCompany {
       const places = pageOf(matches, 0, 100_000);
       const versions = new Map(places.map(({ id, version }) => [id, version]));
       expect(places.length, `prospects in the list ${list}`).toBe(matches.total);
-      // All prospects have the same time of creation, so the highest id is first. A prospect that is listed twice is missing on the right.
+      // All prospects have the same time of creation, so the highest id is first. The right side has an id once, even if it is listed
+      // twice.
       expect(places.map(({ id }) => id)).toEqual([...versions.keys()].toSorted((a, b) => b - a));
       found.push({ list, isIn, versions });
     }

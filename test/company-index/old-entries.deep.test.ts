@@ -26,7 +26,7 @@ async function newCompany() {
     flushStream(() => ({ table: { ...table, transact }, clock }));
   const handle = newFunction();
   const seen = new Set<string>();
-  /** Passes stream records of these items to the function. Returns the number of records that it reports as failed. */
+  /** Passes a stream record of each item to the flush function. Returns the number of records that the function reports as failed. */
   async function deliver(items: readonly Item[], to = handle): Promise<number> {
     const Records = items.map((item) => {
       const { pk, sk } = item;
@@ -43,7 +43,7 @@ async function newCompany() {
     newFunction,
     deliver,
     request,
-    /** Creates prospects, one after the other, and passes the stream records of their entries to the function. */
+    /** Creates prospects, one after the other, and passes the stream record of each new delta entry to the flush function. */
     async create(count = 1, to = handle): Promise<void> {
       for (let i = 0; i < count; i++) {
         await createProspect(context, owner, { name: "Maria Garcia" });
@@ -53,7 +53,7 @@ async function newCompany() {
         await deliver(entries, to);
       }
     },
-    /** Runs the sweeper. If it has released the request of this company, passes the stream record of the request to the function. */
+    /** Runs the sweeper. If it has released this company's request for a flush, passes the request's stream record to the function. */
     async sweep(to = handle): Promise<void> {
       await sweepFlushRequests({ table, clock });
       const row = await request();

@@ -118,7 +118,7 @@ describe("a rebuild", () => {
     const { company } = await stagedCompany();
     let moves = 0;
     db.plan((operation) => {
-      // The only transaction of a rebuild stores the new head row (state) of the index. The SDK sends the transaction at most three times.
+      // The only transaction of a rebuild stores the new head row of the index. The SDK sends it three times, and no reply arrives.
       moves += operation === "TransactWriteItems" ? 1 : 0;
       return operation === "TransactWriteItems" && moves <= 3 ? { kind: "lose reply" } : pass;
     });
@@ -193,7 +193,7 @@ describe("of two rebuilds", () => {
 });
 
 describe("a renewal of the lock during a rebuild", () => {
-  /** After call 5 of a rebuild, runs `meanwhile` and the timer of the renewal, whose write has the fault `fault`. */
+  /** Rebuilds. After the fifth call, runs `meanwhile`, and then the timer that renews the lock. The write of the renewal gets `fault`. */
   async function renewing(company: IndexedCompany, meanwhile: () => Promise<unknown>, fault: Fault) {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());

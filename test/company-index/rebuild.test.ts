@@ -1,4 +1,4 @@
-/** Tests which records a rebuilt part lists: those of which an older version may exist in an unflushed entry or a newer part. */
+/** Tests which records a rebuilt part overrides, so that no older version is found, and which damages a check of the index names. */
 import { expect, test } from "vitest";
 import { partManifestItem } from "#shared/company-index/manifest.ts";
 import { noPartOverrides } from "#shared/company-index/pieces.ts";

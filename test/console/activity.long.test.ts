@@ -39,7 +39,7 @@ async function changeStatuses(): Promise<void> {
   dataOf(await team.owner.POST("/api/prospects", { body: { name: "Nobody" } }), 201);
 }
 
-/** The time zone of this machine, and so of its browser. */
+/** The time zone of this machine and of its browser. The console counts days in it, so the test requests the expected counts with it. */
 const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 function datesOf(days: number): string[] {
   const first = Date.parse(new Intl.DateTimeFormat("en-CA").format(Date.now())) - (days - 1) * DAY_MS;
@@ -86,7 +86,7 @@ test("shows the status changes of ten users on each day, and of the others toget
   expect(names).toEqual(
     expected.map(({ counts }) => dates.map((date, day) => `${shown(date)}: ${counts[day]}`).join(", ")),
   );
-  // The charts of all users have the same scale, which ends at 2 status changes a day.
+  // The charts of all users have one scale, which ends at 2 status changes a day, so the height of a bar is its count divided by 2.
   const heights = await lines
     .first()
     .locator("rect")

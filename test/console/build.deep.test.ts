@@ -39,7 +39,7 @@ test("a build removes the directories of builds whose process was killed, and no
 });
 
 test(`the shell has at most ${SHELL_KB} KB`, () => {
-  // Only the types of the files are compared, because the bundler chooses the scripts.
+  // The bundler decides how many scripts there are and what they are called, so only the types of the files are compared.
   expect(new Set(shell().map((file) => extname(file)))).toEqual(new Set([".html", ".svg", ".js", ".css"]));
   const bytes = shell().reduce((sum, file) => sum + gzipSync(read(file)).length, 0);
   expect(bytes / 1000).toBeLessThan(SHELL_KB);

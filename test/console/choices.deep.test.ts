@@ -1,4 +1,4 @@
-/** Tests in a real browser that no change is made by accident, and the keys of one character. Each test continues on the same page. */
+/** Tests in a real browser that users change nothing by accident, and the shortcuts of one key. Each test continues on the same page. */
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { dataOf } from "../harness/shapes.ts";
@@ -32,7 +32,7 @@ test("a list of statuses saves only on choice, keeps the focus, and undoes by a 
   await page.getByRole("status").getByRole("button", { name: "Undo" }).click();
   await expect.poll(async () => (await detailOf(ann)).currentStatus).toBe(null);
   expect(await isFocused(page, "Status")).toBe(true);
-  // The undo sends two POST requests. The first one asks only for the version of the prospect.
+  // The undo sends two POST requests. The first one changes nothing: it only asks for the version of the prospect.
   expect(changes).toEqual(["PATCH", "POST", "POST"]);
   const history = page.locator("section").filter({ has: page.getByRole("heading", { name: "History" }) });
   await expect.poll(() => history.getByRole("listitem").count()).toBe(2);

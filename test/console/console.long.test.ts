@@ -229,7 +229,7 @@ describe("an admin", () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("Once");
     await dialog.getByLabel("URL").fill("https://example.com/once");
-    // A task with the priority of user input runs before the timers of the page, which could react to the first click.
+    // A task with the priority of user input runs before the timers of the page. The page has therefore not yet reacted to the first click.
     await page.evaluate(`(() => {
       const dialog = document.querySelector("dialog");
       const submit = dialog.querySelector("button[type=submit]");

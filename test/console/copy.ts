@@ -34,7 +34,7 @@ export async function loseRecord(page: Page, type: string, id: number): Promise<
   await page.evaluate(inDatabase(`answer(records.delete(${JSON.stringify([type, id])}))`));
 }
 
-/** The records of the copy by their types, in the form of `listsOf`. */
+/** Returns the records of the copy by their types, in the same form in which `listsOf` returns the records of the service. */
 export function listsIn({ records }: Copy): Record<string, unknown[]> {
   const ofType = (type: string) => records.filter((record) => record.type === type).map(({ data }) => data);
   const types = ["prospects", "notes", "appointments", "territories", "statuses", "tags", "users"];

@@ -19,11 +19,11 @@ const screen = { width: 320, height: 568 };
 const STATUSES = ["Not Home", "Go Back", "Interested", "Sold"] as const;
 const STEPS = 12;
 const TABS = 2;
-/** The calls with which the field mode syncs. No page or file of the console has such a path. */
+/** Matches the calls with which the field mode syncs. It matches no page or file of the console, so these always load. */
 const API = /\/api\/(?:changes|sync)/;
 
 const DAYS = sized({ short: 10, wide: 200 });
-/** DAY_SEED runs one day again. */
+/** If DAY_SEED is set, only the day with this seed runs, so that a failed day can be repeated. */
 const only = process.env.DAY_SEED;
 const days =
   only === undefined ? Array.from({ length: DAYS }, (_, day) => (inject("seed") + day) >>> 0) : [Number(only)];
@@ -83,7 +83,7 @@ async function newPhone(): Promise<Phone> {
   const phone: Phone = { context, email, tabs: [page], isOffline: false, lost: 0 };
   await context.route(API, (route) => answerOrLose(phone, route));
   await upToDate(page);
-  // When the service worker is active, it has stored the page and its files.
+  // An active service worker has stored the page and its files, so the page also opens without a connection.
   await page.evaluate("navigator.serviceWorker.ready");
   return phone;
 }
@@ -132,7 +132,7 @@ async function add({ page, name, random }: Step): Promise<void> {
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Street and number").fill(name);
   await dialog.getByRole("button", { name: "Save" }).click();
-  // If the dialog does not close, its text says why.
+  // If the dialog does not close, the error of this expectation shows the dialog's text, which says why.
   await expect.poll(() => dialog.allInnerTexts()).toEqual([]);
   made.doors.push(name);
 }
@@ -194,7 +194,7 @@ async function sync(page: Page, round: string): Promise<void> {
   const button = dialog.getByRole("button", { name: "Send and load now" });
   const mine = dialog.getByRole("button", { name: "Use mine" });
   const look = async (): Promise<boolean> => {
-    // If the other phone has changed the same door, the dialog asks which change remains.
+    // If the other phone has changed the same door, the dialog asks which change remains. The test lets the change of this phone remain.
     if (await mine.first().isVisible()) await mine.first().click();
     await button.click();
     await button.waitFor();

@@ -1,4 +1,4 @@
-/** Tests that the field mode shows without a connection what the service shows when it has applied the changes. */
+/** Tests that the field mode shows, without a connection, what the service will show when it has applied the waiting changes. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { confirmedDoors, type Door, Records, targetOf, withOutbox } from "../../console/src/field/door.ts";
@@ -26,7 +26,7 @@ const fields = fc.record(
 );
 const someOf = (ids: readonly number[]) => fc.subarray([...ids]);
 
-/** `door` is the number of the door, modulo the number of doors. */
+/** `door` modulo the number of doors is the index of the door that the operation changes. */
 interface Act {
   readonly door: number;
   readonly operation: Pick<NewOperation, "type" | "fields"> & { readonly appointment?: number };
@@ -93,7 +93,7 @@ test("what the field mode shows before a sync is what it shows after the sync", 
     fc.asyncProperty(actsOn([...known.keys()], tags), async (acts) => {
       for (const act of acts) await add(act);
       const before = shownOf((await look()).values());
-      // A busy service may refuse several attempts in a row.
+      // A busy service may refuse several attempts in a row, so the phone syncs until an attempt succeeds.
       await expect.poll(() => phone.sync()).toBe("synced");
       expect(await store.outbox()).toEqual([]);
       const after = await look();

@@ -107,7 +107,7 @@ async function fill(): Promise<Ids> {
   return { prospect: prospect.id, territory: territory.id, webhook: webhook.id, account };
 }
 
-/** Makes a service account with a replaced key, its successor that has all scopes, and a key whose creator is no longer an admin. */
+/** Makes a service account with three keys: one that is replaced, the key that replaces it, and one whose creator is no longer an admin. */
 async function accountWithKeys(): Promise<number> {
   const { id } = await newAccount(team.admin, { name: "Nightly copy to the data warehouse" });
   const newKey = (client: Client) => newKeyOf(client, id, { scopes: Scope.options });

@@ -30,7 +30,7 @@ async function reopened(context: BrowserContext): Promise<Page> {
 
 test("changes without a connection survive the closed tab, and arrive once when the connection is back", async () => {
   const { context } = rep;
-  // When the service worker is active, it has stored the page and its files.
+  // An active service worker has stored the page and its files, so the page also opens without a connection.
   await page.evaluate("navigator.serviceWorker.ready");
   await context.setOffline(true);
   await page.close();
@@ -200,7 +200,7 @@ test("another user of the device sees nothing of the data, and a sign-out delete
   await press("Send first");
   await page.getByText("The service did not answer. The changes are still on this device.").waitFor();
   expect(await giveUp(), "the button is now where the user has pressed another one").toEqual(before);
-  // With the connection, the phone sends the change. The sign-out then has nothing to ask, and the sign-in page appears.
+  // With the connection, the phone sends its last change. The sign-out then needs no answer from the user, and the sign-in page appears.
   await rep.context.setOffline(false);
   await page.getByLabel("Another user").waitFor();
   await chooseUser(page, team.viewer.email);
@@ -249,7 +249,7 @@ test("a deployment that switches the worker off removes it from the devices", as
   await page.goto("/field");
   const left = "navigator.serviceWorker.getRegistrations().then((all) => all.length)";
   await expect.poll(() => page.evaluate(left)).toBe(0);
-  // Chromium sometimes leaves an empty cache while the worker is being stopped. The next load of a page removes it.
+  // Chromium sometimes leaves an empty cache while the service worker is being stopped. The next load of a page removes this cache.
   const kept = async () => {
     await page.reload();
     await titleOf(page).waitFor();

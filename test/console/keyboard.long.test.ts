@@ -6,7 +6,7 @@ import { mapOf } from "./visit.ts";
 
 const { idsOf, detailOf, notesOf, admin } = mapStage();
 
-/** More presses than any page has elements that take the focus. */
+/** Maximum presses of Tab before the test gives up. No page has as many elements that can have the focus. */
 const MOST_PRESSES = 120;
 
 const isFocused = (wanted: Locator): Promise<boolean> =>

@@ -23,11 +23,11 @@ const MOST_BYTES = 616_000;
 const phone = { width: 390, height: 780 };
 const SLOWER = 4;
 const BITS_PER_SECOND = 1_600_000;
-/** The round trip of a slow mobile network. */
+/** The round trip of a slow mobile network, in milliseconds. */
 const LATENCY_MS = 150;
-/** docs/console.md has the median of nine openings. */
+/** How often the page is opened. docs/console.md states the median of nine openings; a comparison with it needs only one. */
 const OPENINGS = isWriting ? 9 : 1;
-/** Ten times what docs/console.md states for a page without a connection, because other tests may run at the same time. */
+/** Maximum milliseconds until the first pin without a connection: ten times the figure of docs/console.md, because other tests may run. */
 const MOST_MS = 10_000;
 
 /** Calls `pinShown` once, with the milliseconds since the browser has requested the page. */
@@ -85,7 +85,7 @@ async function slowDown(page: Page, hasNetwork: boolean): Promise<void> {
   });
 }
 
-/** Opens a page without a service worker, which would load the files before the measured page does. */
+/** Opens a page without a service worker, because a service worker would load the files before the measured page does. */
 const signedIn = (opened: Browser): Promise<Visit> =>
   visit(opened, "admin@acme.test", "/users", desktop, { serviceWorkers: "block" });
 
@@ -132,7 +132,7 @@ test(`the field mode without a connection shows its first pin within ${MOST_MS} 
   await context.close();
 });
 
-/** The streets of the demo are what a newcomer without internet sees. */
+/** Reloads the page with the streets of the demo instead of those of a map provider, as a newcomer without internet sees it. */
 async function withDemoStreets(page: Page): Promise<void> {
   const config: object = await (await page.request.get("/config.json")).json();
   await page.route("**/config.json", (route) => route.fulfill({ json: { ...config, basemap: null } }));
@@ -160,7 +160,7 @@ test.runIf(isWriting)("a picture of the field mode at a door", async () => {
   await page.getByRole("button", { name: "Make the sheet larger" }).click();
   await page.getByRole("group", { name: "Status" }).getByRole("button", { name: "Not Home" }).waitFor();
   await page.getByRole("button", { name: "Next door", exact: true }).click();
-  // The sheet with the door covers the lower part of the map. The visible part shows the next door and the doors around it.
+  // The sheet with the door covers the lower part of the map. The zoom brings the next door and the doors around it into the visible part.
   await page.evaluate("void shownMap.zoomTo(14, { around: shownMap.unproject([195, 234]), animate: false })");
   await picture(page, "field");
   await context.close();

@@ -33,7 +33,7 @@ const around = [
   [39.74, -104.97],
 ] as const;
 
-/** Returns six points from each of the points to the next one. The sixth is the next point itself. */
+/** Returns points on the lines between neighbouring points: six for each line. The sixth is the end of the line. */
 const stepsOf = (points: readonly (readonly [x: number, y: number])[]) =>
   points.slice(1).flatMap(([x, y], index) => {
     const [fromX, fromY] = points[index] ?? [x, y];

@@ -49,7 +49,7 @@ test("a paused job is read again until it has ended, in its message and in the l
     const { items } = Jobs.parse(await response.json());
     await route.fulfill({ response, json: { items: items.map((job) => ({ ...job, state: "paused" })) } });
   });
-  // A newly loaded page shows no message about the job, so here only the list of jobs requests it.
+  // A newly loaded page shows no message about the job, so here only the list of jobs can show the state of the job.
   await page.goto("/files");
   const list = page.getByRole("region", { name: "Jobs" });
   await list.getByText("The job is paused.").waitFor();

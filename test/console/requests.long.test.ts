@@ -55,7 +55,7 @@ test("a note whose answer was lost is added once, and the same text later is ano
   await closeMessages(page);
 });
 
-/** All dialogs that create a record send their requests by one client. */
+/** This test suffices for all dialogs that create a record, because all of them send their requests by the same client. */
 test("a webhook whose answer was lost is created once", async () => {
   const { page } = admin;
   const count = async (): Promise<number> => dataOf(await team.admin.GET("/api/webhooks")).length;
@@ -127,7 +127,7 @@ test("a page follows its import although the service or the connection fails mea
   await page.route(/\/api\/prospects\/imports\/\d+$/, (route) =>
     (failing.shift() ?? ((last) => last.continue()))(route),
   );
-  // The service answers 413 if the rows of a file cause too many changes for one request. Its dry run is a job, too.
+  // The service answers 413 if a file causes too many changes for one request. The console then checks the file by a job.
   await page.route("**/api/prospects/import?*", (route) => route.fulfill({ status: 413 }), { times: 1 });
   await chooseCsv(page, "name,lat,lng\nDan,39.75,-104.95\n");
   await page.getByRole("status").getByText("1 prospect would be created.").waitFor();

@@ -171,7 +171,7 @@ test("an account appears as an author and in the list of users, but is not offer
   await page.getByRole("link", { name: "Users" }).click();
   await rowOf(page, "Ada Admin").waitFor();
   await rowOf(page, "Uploader").waitFor({ state: "detached" });
-  // The list of accounts requests the keys of the deleted account once more. The closed page of this account must request nothing.
+  // The list of accounts requests the keys of the deleted account once more, which fails. The closed page of this account requests nothing.
   expect(faults.filter((fault) => !fault.includes(" 409 ") && !fault.endsWith("/keys"))).toEqual([]);
 });
 

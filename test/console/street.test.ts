@@ -1,4 +1,4 @@
-/** Tests in which order the field mode leads a rep from door to door, the printed list of a territory has its doors, and house numbers. */
+/** Tests how the field mode leads a rep from door to door, in which order a territory's printed list has its doors, and house numbers. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Direction, directionOf, nearest, nextStop, placeOf, type Stop } from "../../console/src/field/street.ts";
@@ -68,8 +68,8 @@ test("every walk visits each door once, and finishes a street before it leaves i
       const streets = keys.map((key) => key.split(" ")[0]);
       expect(streets.filter((street, i) => i === 0 || street !== streets[i - 1]).length).toBeLessThanOrEqual(2);
       const sides = keys.map((key) => `${key.split(" ")[0]} ${Number(key.split(" ")[1]) % 2}`);
-      // A walk may begin in the middle of a side. Each street then has at most three stretches: this side to its end, the other side, and
-      // the doors behind the beginning.
+      // A walk along the doors may begin in the middle of one side of a street. Each street then has at most three stretches: this side to
+      // its end, the other side, and the doors of the first side behind the beginning.
       expect(sides.filter((side, i) => i === 0 || side !== sides[i - 1]).length).toBeLessThanOrEqual(6);
     }),
   );

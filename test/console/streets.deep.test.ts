@@ -1,4 +1,4 @@
-/** Tests in a real browser the streets below the pins, a provider of streets that does not answer, rings of clusters, and names. */
+/** Tests the map in a real browser: its streets, a provider of streets that does not answer, rings around clusters, and names. */
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -24,7 +24,7 @@ browserForAll(async (browser) => {
   for (const [lat, lng] of places) {
     ids.push(dataOf(await team.admin.POST("/api/prospects", { body: { name: "Ann", lat, lng } }), 201).id);
   }
-  // The tests replace answers of the map provider. Playwright cannot replace those that a service worker requests, so the page has none.
+  // The tests replace answers of the map provider. Playwright could not replace answers to a service worker, so the page has none.
   admin = await visit(browser, team.admin.email, "/map", screen, { serviceWorkers: "block" });
 });
 
@@ -52,7 +52,7 @@ test("the streets of the provider come after the prospects, in the colours of th
   expect(order.indexOf("/light")).toBeGreaterThan(firstTile);
   expect(order).not.toContain("/dark");
   expect(await layersOf(page)).not.toContain("land");
-  // The colours of the device change while the page is open. The new map has the same prospects.
+  // The colour scheme of the device changes while the page is open. The page then makes a new map, which must show the same prospects.
   await page.emulateMedia({ colorScheme: "dark" });
   await expect.poll(() => [...paths], soon).toContain("/dark");
   await expect.poll(() => drawnIds(page), soon).toEqual(ids);
@@ -89,7 +89,7 @@ test("clusters are donuts of their statuses, and those that would overlap are on
   await page.route("**/api/prospects/tiles/0/0/0.mvt*", (route) => route.fulfill({ body, contentType }));
   await page.goto("/map?at=0,0,0");
   await expect.poll(async () => (await clustersOn(page)).toSorted((a, b) => a - b), soon).toEqual([1_500, 3_000]);
-  // The map shows several worlds, so it draws each ring several times.
+  // At this zoom, the map shows the world several times and draws each ring several times, so the test compares a set of icons.
   const icons =
     "[...new Set(shownMap.queryRenderedFeatures({ layers: ['clusters'] }).map(({ properties }) => properties.icon))]";
   const shares = `${status?.color},16 #9CA3AF,8`;

@@ -131,7 +131,7 @@ export async function chooseChange(page: Page, change: string, to: string): Prom
 /** Closes all messages, because they cover buttons in a small window. */
 export async function closeMessages(page: Page): Promise<void> {
   const close = page.getByRole("button", { name: "Close this message" });
-  // A message may disappear by itself before the click.
+  // A message may disappear by itself before the click. A click that fails is therefore ignored.
   while ((await close.count()) > 0) {
     await close
       .first()
@@ -177,7 +177,7 @@ export async function violationsOf(page: Page): Promise<string[]> {
   return page.evaluate(`axe
     .run({
       runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-      // Axe then does not describe the elements that have passed.
+      // With this option, axe does not describe the elements without violations, so it is faster.
       resultTypes: ["violations"],
     })
     .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html)))`);

@@ -170,7 +170,7 @@ test("after a long press, the lift of the finger presses nothing in the dialog t
   await touch.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [{ x: x + 20, y: y + 10 }] });
   await field.waitFor();
   await touch.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
-  // The browser sends the click of a touch before it answers the next call.
+  // The browser sends the click of a touch before it answers the next call, so the click has already happened.
   expect(await hasFocus()).toBe(false);
   await press("Close");
   // After a touch that the browser has cancelled, the next tap presses what it hits.

@@ -49,7 +49,7 @@ async function setStatus(id: number, value: string): Promise<void> {
 
 test("a time span without activity offers the longest one", async () => {
   const { page } = admin;
-  // The company has no activity yet.
+  // The company has no activity yet, so the page for 7 days is empty and offers a longer time span.
   await page.goto("/activity?days=7");
   const offer = page.getByRole("button", { name: "Show the last 365 days" });
   await offer.click();
@@ -217,7 +217,7 @@ describe("the end of a session", () => {
     await page.evaluate("window.stays = true");
     const answers: string[] = [];
     page.on("response", (response) => answers.push(`${response.status()} ${new URL(response.url()).pathname}`));
-    // A refresh that fails does not end the session.
+    // A refresh of the session that fails does not end the session: the console tries again.
     await page.route("**/api/session/refresh", (route) => route.fulfill({ status: 503 }), { times: 1 });
     await page.getByLabel("Search prospects").fill("Late Lea");
     await page.getByRole("button", { name: "Late Lea" }).waitFor();

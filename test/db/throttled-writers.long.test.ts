@@ -55,7 +55,7 @@ async function importThrottled(rows: number, partitions: number, rate: number) {
   return { runs, refusedWrites: throttled.counts.refusedWrites };
 }
 
-/** `checkIndex` keeps all rows in memory, so a million rows would need 4 GB. */
+/** Maximum number of rows for a test that calls `checkIndex`, which keeps all rows in memory: a million rows would need 4 GB. */
 const ROWS_IN_MEMORY = 20_000;
 
 /** All rows have different names. If there are as many different texts as rows, each row therefore exists once. */

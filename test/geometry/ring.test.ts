@@ -65,7 +65,7 @@ const coarse = fc.tuple(
   fc.integer({ min: -3, max: 3 }).map((row) => row * 30),
 );
 
-/** Continues the longitudes beyond 180 degrees where an edge crosses the meridian, unless the continued ring would not close. */
+/** If an edge crosses the 180th meridian, continues the next longitudes beyond 180 degrees, unless the ring would then not close. */
 function plainOf(ring: Ring): { plain: Ring; crosses: boolean } {
   let turns = 0;
   let crosses = false;
@@ -81,7 +81,7 @@ function plainOf(ring: Ring): { plain: Ring; crosses: boolean } {
   return turns === 0 && crosses ? { plain, crosses } : { plain: ring, crosses: false };
 }
 
-/** A point has a longitude in each full turn. It is inside if an odd number of these longitudes is inside. */
+/** The continued ring may go around the earth, so a point has a longitude in each turn. An odd number of them must be inside. */
 function expectedOnEarth(ring: Ring, [lng, lat]: readonly [number, number]): boolean {
   const { plain, crosses } = plainOf(ring);
   if (!crosses) return expected(ring, [lng, lat]);
@@ -91,7 +91,7 @@ function expectedOnEarth(ring: Ring, [lng, lat]: readonly [number, number]): boo
 }
 
 test("an edge of more than 180 degrees crosses the 180th meridian, if the ring then closes", { tags: "sized" }, () => {
-  // Every second point of a finer grid. A quarter of them is on the grid of the rings.
+  // A quarter of these points is on the grid from which the rings take their points. The others lie between points of that grid.
   const points = Array.from({ length: 25 * 7 }, (_, i): [number, number] => [
     (i % 25) * 15 - 180,
     Math.floor(i / 25) * 30 - 90 + (i % 4 < 2 ? 0 : 15 * Math.sign(75 - Math.floor(i / 25) * 30)),

@@ -14,7 +14,7 @@ export const wide = (characters: number, beginning = ""): string =>
 /** Number of records in a long list. An answer with them exceeds Lambda's limit for buffered answers, so the service must stream it. */
 export const STREAMED = 110;
 
-/** Number of imports and of deliveries. A list of them has a full page. */
+/** Number of imports, and of deliveries. A page of their list is then full. */
 export const SUMMARIES = limits.pageSizeMax;
 
 export const text = (max: number): string => wide(max);
@@ -33,7 +33,7 @@ export const appointment = {
   startAt: "2020-01-01T00:00:00.000Z",
 };
 const polygon = Array.from({ length: limits.polygonPointsMax }, (_, i) => [-104 - i / 7e15, 39 + i / 9e15]);
-/** A name needs a visible character. */
+/** A name must have a visible character. `WIDE` is invisible, so the name begins with another character. */
 export const name = wide(limits.name, "n");
 export const account = { name, role: "admin" };
 export const key = { name, scopes: Scope.options };

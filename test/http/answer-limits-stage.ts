@@ -57,7 +57,7 @@ export function requestsOf(client: Client) {
     return z.parse(Identified, answer.body).id;
   }
 
-  /** Creates a bulk job with the maximum number of ids. No prospect has one of them. The job runs for some seconds. Returns its id. */
+  /** Creates a bulk job with the maximum number of ids, which belong to no prospect. The job runs for some seconds. Returns its id. */
   const newJob = (): Promise<number> => {
     const ids = Array.from({ length: limits.bulkIds }, (_, i) => 2 ** 50 + i);
     return made("/api/prospects/bulk", { ids, action: { set: { currentStatusId: null } } });
@@ -67,8 +67,8 @@ export function requestsOf(client: Client) {
 }
 
 /**
- * Creates the records of the company whose user sends `requests`. Returns the ids that the requests of the test use. Most names are the
- * names of the collections in the paths of the routes.
+ * Creates the records of the company whose user sends `requests`. Returns the ids that the requests of the test use. Most properties of the
+ * result have the name of the collection in the route's path.
  */
 export async function newStage(requests: Requests) {
   const { ask, made, newJob } = requests;

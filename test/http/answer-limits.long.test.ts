@@ -45,13 +45,13 @@ const has =
     expect(body).toHaveProperty(field);
 
 interface Visit {
-  /** Replaces the id in the path, which by default is the id in `stage` with the name of the collection. */
+  /** Returns the id for the path. By default, the path gets the id that `stage` has under the name of the collection. */
   readonly id?: () => number | Promise<number>;
   readonly query?: string;
   readonly body?: object | (() => object | Promise<object>);
   /** `unkeyed` sends no idempotency key with a POST, and `bare` sends no token either. */
   readonly how?: "unkeyed" | "bare";
-  /** By default, the answer must be a record. */
+  /** Checks that the answer is whole. By default, the answer must be a record. */
   readonly whole?: Check;
 }
 
@@ -67,7 +67,7 @@ const walk: Readonly<Record<string, Visit>> = {
   "GET /health": { whole: has("status") },
   "POST /health/webhooks": { body: { text: text(limits.note) }, how: "bare", whole: has("sha256") },
   "GET /docs": { whole: (answer) => expect(answer.text).toMatch(/<\/html>\s*$/) },
-  // The routes of the sign-in return no list. Their answers have a fixed size.
+  // The routes of the sign-in return no list. Their answers have a fixed size, so they need no large data.
   "GET /api/session/login": { how: "bare" },
   "GET /api/session/callback": { how: "bare" },
   "POST /api/session/refresh": { how: "bare" },

@@ -75,7 +75,7 @@ test("an endpoint gives up a throttled batch before it answers, and does not cal
 
 const written: string[] = [];
 beforeAll(() => {
-  // The code needs a table name. It may be any text, because no request reaches the table.
+  // The code needs the name of a table. Any text will do, because no request reaches the table.
   vi.stubEnv("TABLE_NAME", "t");
   vi.stubEnv("LOG_LEVEL", "info");
   vi.spyOn(process.stderr, "write").mockImplementation((text) => written.push(String(text)) > 0);

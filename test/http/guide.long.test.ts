@@ -10,7 +10,7 @@ const guide = readFileSync(join(root, "docs/build-an-app.md"), "utf8");
 test("a compiler that emits JavaScript accepts the TypeScript blocks", () => {
   const blocks = [...guide.matchAll(/^```ts [^\n]*\n(.*?)^```$/gms)].map(([, code = ""]) => code);
   expect(blocks.length).toBeGreaterThan(3);
-  // The compiler looks for the packages of the client in the folders above the program.
+  // The compiler looks for the packages of the client in the folders above the program, so the program is written below docs/client.
   const build = join(root, "docs/client/build");
   mkdirSync(build, { recursive: true });
   const folder = mkdtempSync(join(build, "compiled-"));

@@ -47,7 +47,7 @@ const contentType = fc.oneof(
 );
 const segment = fc.oneof(
   fc.constantFrom("1", "0", "-1", "9007199254740992", "1e3", "1".repeat(400)),
-  // `%D9%A1` and the bytes after it are an Arabic digit.
+  // `%D9%A1` is an Arabic digit in UTF-8. The next text has the same two bytes as two characters.
   fc.constantFrom("%2F", "%00", "..", "%2e%2e", "%D9%A1", "\u00d9\u00a1", "a%20b", "%F0%9F%98%80"),
   fc.string({ minLength: 1 }).map((text) => encodeURIComponent(text.toWellFormed())),
 );
@@ -113,7 +113,7 @@ describe("paths and verbs", () => {
       const place = path.replace(/\{\w+\}/g, "1");
       const wrong = ["PUT", "POST", "PATCH", "DELETE"].filter((verb) => !allowed.some((it) => it === verb));
       const [verb = ""] = wrong;
-      // One function sends the 405 of all paths, so each path gets only a third of the media types.
+      // One function sends the 405 for all paths, so a third of the media types suffices for each path.
       for (const type of types.filter((_, n) => n % 3 === i % 3)) {
         const headers: Record<string, string> = type === undefined ? {} : { "Content-Type": type };
         const answer = await send(verb, place, { headers, body: type === undefined ? "" : "{" });
@@ -143,7 +143,7 @@ describe("paths and verbs", () => {
     const { owner } = as;
     const headers = { "Accept-Encoding": "identity" };
     const paths = routes
-      // The sign-in redirects to a URL with a random `state`, so its answers to GET and HEAD differ.
+      // The sign-in redirects to a URL with a random `state`, so its answers to GET and HEAD always differ.
       .filter(({ method, path }) => method === "GET" && path !== "/api/session/login")
       .map(({ path }) => path.replace(/\{\w+\}/g, "1"));
     for (const path of paths) {

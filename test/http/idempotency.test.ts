@@ -122,7 +122,7 @@ test.each([undefined, "key"])(
         await commit({ writes, answer });
         return answer;
       });
-    // A quotation mark needs two bytes in the answer's JSON, and four in the JSON string into which Lambda puts this JSON.
+    // A quotation mark needs two bytes in the JSON of the body. Lambda escapes this JSON again, so the mark then needs four.
     const tooLarge = send({ name: '"'.repeat(limits.bufferedAnswerBytes / 4) });
     await expect(tooLarge).rejects.toMatchObject({ code: "internal" });
     expect(await context.table.get(company)).toBeUndefined();

@@ -18,9 +18,9 @@ interface Gone {
   readonly path: string;
   /** A valid body for a PATCH of the record. */
   readonly patch?: object;
-  /** Requests that succeed before and after the deletion. Only the answer before the deletion may have the text or id. */
+  /** Requests that succeed before and after the deletion. Only the answers before the deletion may have the text or id of the record. */
   readonly shown: readonly Shown[];
-  /** Paths of records that the DELETE also deletes. A GET of each must answer 404 after it. */
+  /** Paths of records that the DELETE also deletes. A GET of each path must answer 404 afterwards. */
   readonly alongside?: readonly string[];
   readonly hasNoGet?: true;
 }

@@ -31,7 +31,7 @@ const seenInCompany: Record<Mark["whose"], readonly CallerName[]> = {
 
 function maySee(caller: CallerName, { company, whose, home }: Mark, path: string): boolean {
   if (company === "two") return caller === "stranger";
-  // The feed of changes contains everything that a list such as `home` shows to every user of the company.
+  // `GET /api/changes` returns everything that a list such as `home` shows to every user of the company.
   const isHome = home !== undefined && (path.startsWith(home) || path.startsWith("/api/changes"));
   return seenInCompany[isHome ? "-" : whose].includes(caller);
 }
@@ -63,15 +63,15 @@ export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<str
       // This tile is near the North Pole and contains no record.
       .replace("{z}/{x}/{y}", "22/0/0.mvt")
       .replace(/\/activity$/, "/activity?from=2026-01-01&to=2026-12-31&groupBy=territory")
-      // No delivery has this id. Other tests check who may see an existing delivery.
+      // No delivery has this id, so the answer is 404. Other tests check who may see an existing delivery.
       .replace("{deliveryId}", `dlv_${"0".repeat(29)}`)
-      // No key has this id. Other tests check who may change an existing key.
+      // No key has this id, so the answer is 404. Other tests check who may change an existing key.
       .replace("{keyId}", "00000000")
       .replace("{registrationId}", String(idOf.get(path.includes("/actions/") ? "actions" : "registrations")))
   );
 }
 
-/** Sends a request without a token if `email` is undefined. */
+/** Sends a request as the user with this e-mail address. Without an address, the request has no token. */
 export async function ask(email: string | undefined, method: string, path: string, body?: unknown): Promise<Answer> {
   const sent = email === undefined ? send : clientOf(email).send;
   if (body instanceof FormData) return sent(method, path, { body });
@@ -81,7 +81,7 @@ export async function ask(email: string | undefined, method: string, path: strin
 const WithRegistration = z.object({ id: z.number(), registrations: z.array(Identified) });
 const WithAddress = z.object({ id: z.number(), address: Identified });
 
-/** `assignees` are the ids of the users to whom the two prospects are assigned. */
+/** Creates the records of a company. `assignees` are the ids of the users to whom the two prospects are assigned. */
 export async function newStage(
   company: Company,
   owner: string,
@@ -190,7 +190,7 @@ async function newProspect(company: Company, whose: "mine" | "other", owner: str
   return { ...own, statuses: statuses ?? 0, tags: tags ?? 0 };
 }
 
-/** Returns functions that register marks of a record. */
+/** Returns functions that register texts and ids of one record as marks. */
 export function marker(company: Company, whose: Mark["whose"], home?: string) {
   function known<Sign extends string | number>(sign: Sign): Sign {
     marks.push({ sign, company, whose, home });

@@ -40,7 +40,7 @@ const [owner, otherOwner] = [team.owner.email, team.otherOwner.email];
 await Promise.all([markTeam("one", [owner, team.rep2.email]), markTeam("two", [otherOwner, team.otherRep.email])]);
 const [plainId, foreignId] = [await userIdOf(team.rep.email), await userIdOf(team.otherRep.email)];
 const disabled = userOf(marker("one", "-"), { role: "owner" });
-// New records must not refer to the disabled user and the deactivated status.
+// The service must refuse references to this disabled user and to this deactivated status in new records.
 const [somebodyElse, disabledUser, inactiveStatus] = [
   await marker("one", "other", "/api/users").made(owner, "/api/users", userOf(marker("one", "other", "/api/users"))),
   await marker("one", "-").made(owner, "/api/users", disabled),
@@ -78,8 +78,8 @@ function problemShape({ status, headers, body }: Answer): unknown {
 }
 
 /**
- * Expects the same error and the same calls to the table in every answer. Returns the status of this error. It tries three times, because
- * a function sometimes reserves ids or reads changed names, and then reports more calls.
+ * Expects that every answer has the same error and reports the same calls to the table. Returns the status of this error. It sends the
+ * requests up to three times, because a function sometimes reserves ids or reads changed names, and then reports more calls.
  */
 async function sameProblem(requests: readonly (() => Promise<Answer>)[], tries = 3): Promise<number | undefined> {
   const problems: unknown[] = [];
@@ -98,13 +98,13 @@ test("the matrix has a row for every route, and no other", () => {
 
 const named = rows.map((row, at) => [`${row.method} ${row.path} ${row.whose}`, row, at] as const);
 
-/** With the size `wide`, returns all of the callers, and otherwise one of them, which varies from row to row. */
+/** Returns one of the callers, which varies from row to row. With the size `wide`, returns all of them. */
 function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number): Caller[] {
   const count = sized({ short: 1, wide: alike.length });
   return alike.filter((_, i) => (i - (at % alike.length) + alike.length) % alike.length < count);
 }
 
-/** Returns some callers for each status that the row expects. */
+/** Returns callers for the row. Each status that the row expects is represented by one or more of them. */
 function callersOf({ statuses }: Row, at: number): CallerName[] {
   const alike = Map.groupBy(callers, (caller) => statuses[callers.indexOf(caller)]);
   return [...alike.values()].flatMap((same) => someOf(same, at));
@@ -184,7 +184,7 @@ interface Reference extends Pick<Row, "method" | "path"> {
   readonly names: keyof Records & ("users" | "statuses" | "tags" | "addresses");
 }
 
-/** The collections of the records whose ids are in body fields. */
+/** For each body field with ids, the collection of the records that have these ids. */
 const collections: Readonly<Record<string, Reference["names"]>> = {
   currentStatusId: "statuses",
   ...{ assignedToUserId: "users", assignedByUserId: "users", toUserId: "users", fromUserId: "users" },

@@ -27,7 +27,7 @@ class Opened extends HttpStream {
     return stream;
   }
 }
-/** The handler of the last endpoint that the test has created. */
+/** The handler of the endpoint that the test has created last. */
 let handler: Parameters<typeof awslambda.streamifyResponse>[0] = async () => undefined;
 const streamifyResponse = (handle: typeof handler): object => {
   handler = handle;

@@ -9,7 +9,7 @@ import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
 
-/** The functions have fewer environments than this. */
+/** Number of concurrent requests. It exceeds the number of a function's environments, so a flood occupies all of them. */
 const REQUESTS = 40;
 
 const floods = [
@@ -44,7 +44,7 @@ test.each(floods)(
   },
 );
 
-/** Number of clients that break off at once. They are more than the environments of a function, so each environment has such a client. */
+/** Clients that break off at once. They are more than the environments of a function, so each environment serves such a client. */
 const READERS = 10;
 
 async function breakOff(method: string, path: string): Promise<string> {

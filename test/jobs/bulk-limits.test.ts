@@ -39,7 +39,7 @@ test("storing and reading a million ids holds at most nine pieces of them at onc
   const job = { companyId: 1, id: 2 };
   expect(await storeMembers(objects, job, ids())).toBe(MILLION);
   expect(held).toBeLessThanOrEqual(9 * PIECE);
-  // The files store the difference between each id and the id before it. The ids of this test are consecutive, so they need few bytes.
+  // The files store the difference between each id and the id before it. These ids are consecutive, so each difference is small.
   expect(Math.max(...Array.from(bucket.files.values(), ({ length }) => length))).toBeLessThan(100_000);
 
   const from = bucket.calls;
@@ -133,8 +133,8 @@ test("companies with many jobs get equal numbers of turns", async () => {
     turns.set(companyId, (turns.get(companyId) ?? 0) + 1);
     const counts = [...turns.values()];
     expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
-    // The queue must contain no second message of the company. Otherwise two invocations could work for this company while other companies
-    // wait.
+    // The queue must contain no second message of the company whose turn it is. Otherwise two invocations could work for this company while
+    // other companies wait.
     expect(harness.queue.filter((one) => one.companyId === companyId)).toEqual([]);
     const stage = stages.find(({ caller }) => caller.companyId === companyId) ?? expect.fail("no such company");
     // This turn ends after one chunk. In the service, a turn takes a minute and handles many chunks.

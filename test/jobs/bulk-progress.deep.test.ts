@@ -23,8 +23,8 @@ const newJob = (stage: Stage): Promise<JobMessage> =>
 const shown = (job: StoredBulk): Job => presentJob(job, { users: new Map() });
 
 /**
- * Wraps a context so that reading each group of records takes `groupMs` milliseconds. `report` gets each state of the job that is written.
- * After `groups` groups have been read, each call to the table fails.
+ * Wraps a context so that reading each group of records takes `groupMs` milliseconds. `report` gets each state of the job that the job
+ * stores. After `groups` groups have been read, each call to the table fails.
  */
 function grouped(groupMs: number, report: (job: Job) => void, groups = Number.POSITIVE_INFINITY): JobContext {
   const { table, ...context } = harness.sound();

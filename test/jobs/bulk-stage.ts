@@ -41,7 +41,7 @@ export async function newStage(harness: Harness, count: number): Promise<Stage> 
   return { ...company, ids, statusIds: [...statuses.keys()], tagId: tag.id };
 }
 
-/** Divides these records into chunks of four. An undo has the records that the undone job has changed, in the chunks of that job. */
+/** Divides the prospects `ids` into chunks of four. An undo has the prospects that the undone job has changed, in that job's chunks. */
 export const smallChunks =
   (ids: readonly number[]): typeof membersOf =>
   (objects, job) => {
@@ -64,7 +64,7 @@ export async function newJob(
   return { kind: "bulk", companyId: caller.companyId, id };
 }
 
-/** Creates a job as the API does, with chunks of the usual size. By default, no message begins it. */
+/** Creates a job as the API does, with chunks of the usual size. By default, no queue message is sent, so the test executes it. */
 export async function requestedJob(
   context: JobContext,
   { caller, ids }: Pick<Stage, "caller" | "ids">,
@@ -76,7 +76,7 @@ export async function requestedJob(
   return { kind: "bulk", companyId: caller.companyId, id: created.id };
 }
 
-/** Returns the remaining time of an execution, which suffices for this number of chunks. */
+/** Returns a function for the remaining time of an execution: enough for `chunks` chunks, and then 0, so that the job stops. */
 export function timeFor(chunks: number): () => number {
   let asked = 0;
   return () => (asked++ < chunks ? 300_000 : 0);

@@ -43,7 +43,7 @@ async function begunUndo({ caller }: bulk.Stage, { companyId, id }: JobMessage):
 
 const COUNT = bulk.SMALL_CHUNK + 1;
 
-/** Returns a prospect as it is in the model. Its tags are in the order in which they were added. */
+/** Returns the fields of a prospect that an undo restores. The tags are in the order in which they were added. */
 const plain = ({ statusId, assignedToUserId, tagIds, deletedAt }: StoredProspect) => ({
   status: statusId,
   assignee: assignedToUserId,
@@ -141,7 +141,7 @@ test("an undo restores exactly what nobody has changed since", { tags: "sized" }
         return changed.includes(id) ? expectedUndo(was, became, is) : { row: is, outcome: "none" };
       });
 
-      // After a user has cancelled an undo, the user may begin another one. The second undo skips what the first one has restored.
+      // After an undo is cancelled, the user may begin another one. The second undo skips the prospects that the first one has restored.
       const early = undoneChunks === 2 ? undefined : await begunUndo(stage, job);
       const isComplete =
         early !== undefined && (await cancelledAfter(stage, early, undoneChunks)).state === "completed";
@@ -168,7 +168,7 @@ test("an undo restores exactly what nobody has changed since", { tags: "sized" }
 
 type Names = Record<"statusOf" | "userOf", readonly (number | null)[]> & { tags(chosen: readonly number[]): number[] };
 
-/** Makes one change as a user does. If the prospect is deleted, the service refuses the change, and the refusal is ignored. */
+/** Makes one change as a user does. If the prospect is deleted, the service refuses the change, and the test ignores this error. */
 async function applied(
   { caller }: bulk.Stage,
   id: number,

@@ -131,7 +131,7 @@ test("an execution whose lease has expired writes nothing more", async () => {
     ...context.table,
     write: async (write) => {
       const item = await context.table.write(write);
-      // After the job has renewed its lease, the clock advances until 30 s of the lease remain. Changing a record can take 45 s, so the job
+      // When the job has renewed its lease, the clock advances until 30 s of the lease remain. Changing a record can take 45 s, so the job
       // must not begin another record.
       if (item?.authorVersion !== undefined) now.ms += LEASE_MS - 30_000;
       return item;
@@ -173,8 +173,8 @@ test("a company has one running job and twenty that wait; each runs in its turn,
   const [one, two, three, ...others] = jobs;
   if (one === undefined || two === undefined || three === undefined) throw new Error("no jobs");
   const context = harness.sound();
-  // `two` still waits in the company's queue, because `one` is running. An execution of `two` does nothing, even if the queue sends its
-  // message.
+  // `two` waits in the company's queue, because `one` is running. An execution of `two` must do nothing, even if a queue message has
+  // started it.
   await bulk.runOnce(context, stage, two);
   expect(await bulk.storedJob(harness, two)).toMatchObject({ state: "queued", changed: 0 });
   expect(await pauseJob(context, bulk.silent, stage.caller, one.id, bulk.impatient)).toMatchObject({ state: "paused" });

@@ -14,7 +14,7 @@ import { jobTests } from "./faulty-jobs.ts";
 
 const { db, now, harness } = jobTests();
 
-/** Any other fault ends a job after `MAX_FRUITLESS_RUNS` consecutive executions that failed. */
+/** Number of failing executions in each test. A fault outside the deployment would end the job after `MAX_FRUITLESS_RUNS`. */
 const RUNS = MAX_FRUITLESS_RUNS + 3;
 const FILE = Buffer.from("name,lat,lng\nn0,39.7,-104.9\nn1,39.7,-104.8\n");
 const { summary } = harness;
@@ -28,7 +28,7 @@ describe.each([
   "ResourceNotFoundException",
   "KMSAccessDeniedException",
 ])("while the table answers %s", (code) => {
-  /** Lets the table refuse an operation. The job can still write its own row, so that it counts its executions. */
+  /** Lets the table refuse an operation. The job can still write its own row, in which it counts its executions. */
   const refuse = (refused: string): void =>
     db.plan((operation) => (operation === refused ? { kind: "error", code, status: 400 } : { kind: "pass" }));
 

@@ -88,7 +88,7 @@ test("an export starts over if the bucket loses the stored order of the rows, or
   for (const isLost of [() => true, (key: string) => key.endsWith(".order")]) {
     const job = await begun(company.caller);
     const from = harness.bucket.calls;
-    // From its third call to the bucket on, this execution fails. Its first two calls have stored the order of the rows and begun the file.
+    // This execution fails from its third call to the bucket on. Its first two calls have stored the order of the rows and begun the file.
     harness.bucket.plan = (number) => (number - from <= 2 ? undefined : "before");
     await harness.run(harness.sound(), job);
     harness.bucket.plan = () => undefined;

@@ -91,7 +91,7 @@ describe("a page of an allowed origin", () => {
     const taken = await fetch(url, sending);
     expect([taken.status, taken.headers.get("access-control-allow-origin")]).toEqual([200, origin]);
     expect(taken.headers.get("access-control-expose-headers")).toContain("ETag");
-    // A web page can read the error only if the answer has CORS headers.
+    // A web page can read the error of a repeated upload only if the answer has CORS headers.
     const again = await fetch(url, sending);
     expect([again.status, again.headers.get("access-control-allow-origin")]).toEqual([412, origin]);
     expect(await ended(job)).toMatchObject({ state: "completed", imported: 1 });

@@ -25,8 +25,8 @@ const { summary } = harness;
 const { list, expectOnce, expectNothing, left } = importChecks(db, harness);
 
 /**
- * Numbers of rows. The long test (`wide`) needs several batches of 2 048 rows. The short test has few rows, so the write units
- * for the job itself are a larger share of the total.
+ * Number of valid rows, and the write units for the job itself. The long test (`wide`) needs several batches of 2 048 rows. In the short
+ * test, the units for the job are a large share of the total, so they are added to its limit.
  */
 const { many: MANY, jobUnits } = sized({ short: { many: 300, jobUnits: 40 }, wide: { many: 5_000, jobUnits: 0 } });
 

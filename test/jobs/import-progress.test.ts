@@ -125,7 +125,7 @@ test("a cancelled job keeps its updates, and shows those that it had reported", 
   await harness.run(context, job);
   await harness.settle();
   expect(await summary(job)).toMatchObject({ state: "cancelled", updated: 96, written: 96, imported: 0 });
-  // When the import was cancelled, the job was changing a group of rows. It has completed this group.
+  // When the import was cancelled, the job was already changing the second group of 96 prospects. It has completed this group.
   expect(await named(caller, "new")).toBe(192);
 });
 

@@ -34,7 +34,7 @@ interface Imported extends bulk.Stage {
   readonly importId: number;
 }
 
-/** Imports the file. `by` has the rights of the rep who makes the import. Without `by`, the owner makes the import. */
+/** Imports the file. With `by`, the rep makes the import with these rights. Without it, the owner makes the import. */
 async function newImport(by?: Omit<Caller, "companyId" | "userId">): Promise<Imported> {
   const context = harness.sound();
   const company = await newCompany(context);
@@ -164,7 +164,7 @@ test.each(jobDeaths)(
       const undo = await begunInChunks(stage);
       await harness.killed(death, () => bulk.runOnce(harness.faulty(), stage, undo), last);
       expect(bulk.unprocessed(await bulk.storedJob(harness, undo))).toBeGreaterThanOrEqual(0);
-      // A user tries to change the last prospect. This fails if the killed undo has already hidden it.
+      // A user tries to change the last prospect. This fails if the killed undo has already hidden that prospect.
       const id = stage.ids.at(-1) ?? 0;
       const note = await verbs.createNote(harness.sound(), stage.caller, id, { body: "called" }).catch(() => undefined);
       const hidden = note === undefined ? COUNT : COUNT - 1;

@@ -74,7 +74,7 @@ test.each(table)(
       await harness.settle();
       expect(await rowAt(key), place).toMatchObject({ state: "completed" });
     }
-    // An execution writes the row of its job at its start, during its progress and at its end.
+    // An execution writes its job's row at its start, during its progress and at its end. The lease was lost at each of these writes.
     expect(lostAt).toBeGreaterThan(3);
   },
 );

@@ -52,7 +52,7 @@ async function seeded() {
 
 const importOf = ({ companyId, id }: JobMessage) => findImport(harness.sound(), companyId, id);
 
-/** Expects that each row has taken effect once. A user has renamed the prospect `renamed` after the import had changed it. */
+/** Expects that each row of the file has taken effect once. A user has renamed the prospect `renamed` after the import. */
 async function expectOnce(
   { caller, ids }: { caller: Caller; ids: readonly number[] },
   renamed?: number,
@@ -126,7 +126,7 @@ test("rows whose prospects are deleted or changed after the look-up are skipped,
   const company = await seeded();
   const { caller, ids } = company;
   const job = await harness.uploaded(caller, file, update);
-  // The first execution has only enough time to check the file.
+  // One second is enough to check the file, but not to write rows. The next execution must find the changes that follow.
   const sound = harness.sound();
   await harness.run(sound, job, () => 1_000);
   expect((await importOf(job)).progress.step).toBe("write");

@@ -102,7 +102,7 @@ test("a failing execution waits for its pending writes before it ends", async ()
     await setTimeout(100);
     pending--;
   };
-  /** The job writes its rows during the third read of the file, which fails after the first batch of rows has begun. */
+  /** The third read of the file is the one in which the job writes its rows. It fails after the first batch of rows has begun. */
   let readings = 0;
   const read: JobContext["objects"]["read"] = async function* (key, etag) {
     const isThird = ++readings === 3;

@@ -28,7 +28,7 @@ test("a fault is short, and the characters of its values need no escape", async 
     fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 5 }), async (rows) => {
       const { faults: errors } = await readFile(fileOf([...rows, ["too few cells"]]), empty);
       for (const { message } of errors) {
-        // JSON escapes none of the characters, so the number of bytes in an answer is also limited.
+        // JSON escapes no character of a message. In an answer, a message therefore needs only its own bytes and two quotation marks.
         expect(Buffer.byteLength(JSON.stringify(message))).toBeLessThanOrEqual(limits.rowFault + 2);
         // "Invalid input" is the validation library's default text. Every schema must have its own text instead.
         expect(message).not.toContain("Invalid input");

@@ -21,7 +21,7 @@ const post = (file: File, query = "") => postFile(as.owner, file, query);
 const inRequest = async (file: File): Promise<Result> => bodyOf(await post(file), 200, Result);
 const byUpload = (file: File, body: { dryRun?: boolean } = {}) => uploadFile(as.owner, file, body);
 
-/** How a spreadsheet program saves a file: by default in UTF-8 without a mark, with "\r\n" at the end of each line. */
+/** How a spreadsheet program saves a file: by default in UTF-8 without a byte order mark, and with "\r\n" at the end of each line. */
 interface Spreadsheet {
   /** The name of the program and of its menu command that saves such a file. */
   readonly saved: string;
@@ -105,7 +105,7 @@ test("rows of the template without their last empty cells are imported, and rows
   expect(bodyOf(await post(file, "?dryRun=true"), 200, Result)).toMatchObject(result);
   expect(await inRequest(file)).toMatchObject(result);
   expect(await byUpload(file.replaceAll(",", ";"))).toMatchObject({ ...result, processed: 2, state: "completed" });
-  // In these rows, the source id is empty, or the row ends before it. The rows therefore match no prospect, and each of them creates one.
+  // These rows have no source id: it is empty, or the row ends before its column. Each row therefore creates a prospect.
   expect(bodyOf(await post(file, "?matchBy=sourceId&onMatch=update"), 200, Result)).toMatchObject(result);
   const { total } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
   expect(total).toBe(6);

@@ -1,4 +1,4 @@
-/** Tests tiles and clusters of prospects. A simple count of points gives what they must have. An independent library decodes the tiles. */
+/** Tests tiles and clusters of prospects against a simple count of the points. An independent library decodes the tiles. */
 import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -36,7 +36,7 @@ const rowsOf = (points: readonly Point[], idOf = (i: number): number => i + 1): 
 const sortedSegment = (rows: readonly IndexRow[]): LoadedSegment =>
   segmentOf(sortedByGeohash(rows.map((row) => ({ row, notes: [] }))));
 
-/** The first `flushed` points are in the stored index, and the others are unflushed. */
+/** Returns a function that makes tiles. The first `flushed` points are in the stored index, and the others are unflushed. */
 function tilesOf(
   points: readonly Point[],
   flushed: number,
@@ -189,10 +189,10 @@ describe("a tile with more than 5 000 points", () => {
   });
 });
 
-/** The fraction of `(i + 1) * step` spreads the points and ids evenly and without a repeating pattern. */
+/** Makes a tile with evenly spread points and ids. The fractions of `(i + 1) * step` are spread without a repeating pattern. */
 function scatteredTile(firstId: number, range: number): Uint8Array {
   const spread = (i: number, step: number): number => ((i + 1) * step) % 1;
-  // The square makes the first statuses more frequent.
+  // The square makes low numbers more frequent, so the first statuses have more prospects.
   const statusOf = (i: number): number => 1 + Math.floor(statuses.size * spread(i, 0.430_16) ** 2);
   const scattered = Array.from(
     { length: TILE_PINS_MAX },

@@ -1,4 +1,4 @@
-/** Tests that a point is inside the polygon drawn in a tile exactly if it is inside the territory, also if that crosses itself. */
+/** Tests that a point is inside the polygon drawn in a tile exactly if it is inside the territory, also if the border crosses itself. */
 import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -30,7 +30,7 @@ function distanceTo(ring: readonly (readonly [number, number])[], [x, y]: readon
   );
 }
 
-/** A star around a centre. It is a ring that does not cross itself. It may be convex or not, and may have either direction. */
+/** A star-shaped ring, which does not cross itself. It may be convex or not, and may go around its centre in either direction. */
 const star = fc
   .tuple(
     fc.double({ min: -104, max: -103, noNaN: true }),
@@ -49,7 +49,7 @@ const star = fc
     return isReversed ? whole.toReversed() : whole;
   });
 
-/** A ring that may cross, touch or overlap itself, because its points are in any order on a small grid. */
+/** Makes a ring that may cross, touch or overlap itself, because its points are in any order on a small grid. */
 const tangled = fc
   .array(fc.tuple(fc.integer({ min: 0, max: 8 }), fc.integer({ min: 0, max: 8 })), { minLength: 3, maxLength: 12 })
   .map((ring): Polygon => ring.map(([column, row]) => [-104.5 + column / 4, 38.5 + row / 4]));

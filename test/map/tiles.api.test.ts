@@ -26,7 +26,7 @@ async function pinsIn(client: Client, path: string): Promise<number[]> {
   return ascending(...pins.map(({ id = 0 }) => id));
 }
 
-/** Functions take new ids from different blocks, so a later prospect may have a lower id. */
+/** Sorts ids before they are compared. Functions take new ids from different blocks, so a later prospect may have a lower id. */
 const ascending = (...ids: number[]): number[] => ids.sort((a, b) => a - b);
 
 describe("a tile of prospects", () => {

@@ -14,7 +14,7 @@ import { listsOf, recordsOf } from "./lists.ts";
 import { FAULTS, type Fault, Phone } from "./phone.ts";
 
 const as = await newTeam();
-/** The user of each phone. One user has two phones. The permissions of `importer` change. */
+/** The user of each phone. One user has two phones. The test changes the permissions of `importer`. */
 const users = [as.rep, as.rep, as.importer, as.viewer, as.admin].slice(0, sized({ short: 3, wide: 5 }));
 const statuses = dataOf(await as.owner.GET("/api/statuses")).map(({ id }) => id);
 const tags = await Promise.all(
@@ -72,13 +72,13 @@ type Add = Extract<Step, { type: unknown }>;
 const pick = <T>(list: readonly T[], n: number): T | undefined => list[n % list.length];
 const inOneDay = (): string => new Date(Date.now() + 86_400_000).toISOString();
 
-/** The office creates statuses only up to this number. A company may have at most 200, including deleted ones. */
+/** Limit for the statuses that the office creates. A company may have at most 200 statuses, including deleted ones. */
 const STATUSES = 150;
 
 const HOUR_MS = 3_600_000;
 
 let words = 0;
-/** Returns a text that occurs in one operation only. */
+/** Returns a new text, by which the test finds the effect of one operation. */
 const newWord = (by = "phone"): string => `${by} ${words++}`;
 
 async function operationOf(phone: Phone, { type, target, value, isChecked }: Add): Promise<NewOperation | undefined> {
@@ -194,7 +194,7 @@ async function follow(steps: readonly Step[], pageLimit: number): Promise<void> 
       if (operation !== undefined) added.push(await phoneAt(one.phone).open().add(operation));
     } else await writeOnline(one);
   }
-  // With the value 2, these writes delete a record, or take it away from a user.
+  // With the value 2, these writes delete a record, or take it away from a user. Each test therefore has such changes.
   for (const kind of ["note", "appointment", "territory", "status", "tag", "assign", "delete", "rights"] as const) {
     await writeOnline({ kind, target: 0, value: 2 });
   }
@@ -216,7 +216,7 @@ async function follow(steps: readonly Step[], pageLimit: number): Promise<void> 
     const target = operation.id === undefined ? made : prospects.filter(({ id }) => id === operation.id);
     expect(made.length).toBeLessThanOrEqual(1);
     if (type !== "note.create" && type !== "appointment.create") continue;
-    // The notes and appointments of a deleted prospect are not listed.
+    // The notes and appointments of a deleted prospect are not listed, so none are expected.
     expect(texts.filter((text) => text === (fields?.body ?? fields?.title))).toHaveLength(target.length);
   }
   await Promise.all(prospects.map(({ id }) => as.owner.DELETE("/api/prospects/{id}", at(id))));

@@ -47,7 +47,7 @@ async function expectSynced(service: SmallService, phone: Phone): Promise<void> 
   expect(await phone.store.outbox()).toEqual([]);
 }
 
-/** Syncs one change of a name. The faults happen to the first requests. The name must change once. */
+/** Syncs one change of a name. `faults` are the faults of the phone's first requests. The name must change once. */
 async function syncWith(service: SmallService, ...faults: Fault[]): Promise<Phone> {
   const { phone, id } = await startedPhone(service);
   const { opId } = await phone.open().add({ type: "prospect.update", id, fields: { name: "b" } });
@@ -335,7 +335,7 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
   },
 };
 
-/** Two users change the same record. The user of the phone chooses a version. Until then, later operations on the record wait. */
+/** Two users change the same record, and the user of the phone chooses a change. Until then, later operations on the record wait. */
 async function conflict(choice: "mine" | "theirs"): Promise<Phone> {
   const service = new SmallService();
   const { phone, id, baseVersion } = await startedPhone(service);

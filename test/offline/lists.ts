@@ -37,7 +37,7 @@ export async function listsOf(client: Client) {
   return { prospects, notes: byId(notes.flat()), appointments, territories, statuses, tags, users };
 }
 
-/** Returns the records in the phone's store, in the form of `listsOf`. */
+/** Returns the records in the phone's store in the same form as `listsOf`, so that a test can compare both. */
 export async function recordsOf({ records }: Store) {
   const dataIn = async <Data extends { readonly id: number }>(stored: Promise<readonly { readonly data: Data }[]>) =>
     byId((await stored).map(({ data }) => data));

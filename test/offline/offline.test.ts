@@ -104,7 +104,7 @@ test("edits of one record that follow each other offline are no conflicts", asyn
   const { version: baseVersion = 0 } = (await phone.store.record("prospects", id)) ?? {};
   for (const name of ["b", "c", "d"]) await client.add({ type: "prospect.update", id, baseVersion, fields: { name } });
   phone.faults = [503, "lost answer"];
-  // The service applies the first three edits, but the phone cannot read their results from `GET /api/changes`.
+  // The service applies the first three edits, but the phone gets no answer from `GET /api/changes`, so it does not learn their results.
   phone.faults.push("none", "lost request", "lost request", "lost request", "lost request");
   expect(await client.sync()).toBe("offline");
   const last = await client.add({ type: "prospect.update", id, baseVersion, fields: { name: "e" } });
@@ -149,7 +149,7 @@ test("a call of `sync` during a running sync sends the operations that were adde
 
 const HOUR_MS = 3_600_000;
 
-/** What may happen to the data of a phone, for example by a fault of the app or of its database. */
+/** The ways in which a test damages the store of a phone, as a fault of the app or of its database would. */
 const damages: Record<string, (store: Store, id: number) => Promise<unknown>> = {
   "lacks a record": async (store, id) => {
     const { generation } = await store.state();

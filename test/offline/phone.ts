@@ -13,7 +13,7 @@ export const FAULTS = ["lost request", "lost answer", "cut answer", "twice", 401
 
 class Killed extends Error {}
 
-/** A sync with this number of calls is in an endless loop. A time limit would depend on the speed of the machine. */
+/** Maximum number of calls of one sync. More calls mean an endless loop. A limit of time would depend on the speed of the machine. */
 const ENDLESS = 5_000;
 
 export interface PhoneOptions {
@@ -38,7 +38,7 @@ export class Phone {
   faults: Fault[] = [];
   readonly #options: PhoneOptions;
   #callsLeft = Number.POSITIVE_INFINITY;
-  /** Number of calls to the store and the network since the app was started. */
+  /** Number of calls to the store and to the network since the start of the app. */
   #callsSince = 0;
 
   constructor(options: PhoneOptions) {
@@ -46,7 +46,7 @@ export class Phone {
     this.store = options.store ?? memoryStore();
   }
 
-  /** Starts the app, which does not really wait before it repeats a request. */
+  /** Starts the app. Unlike a real app, it does not wait before it repeats a request: it only adds the time to `waits`. */
   open() {
     this.#callsLeft = Number.POSITIVE_INFINITY;
     this.#callsSince = 0;
@@ -137,7 +137,7 @@ const Answer = z.object({
   hasMore: z.optional(z.boolean()),
 });
 
-/** Returns what the sequence diagrams show of an answer. */
+/** Returns the words with which the sequence diagrams of docs/offline.md describe an answer. */
 function contentOf(text: string): string {
   const { results, reason, hasMore } = z.parse(Answer, JSON.parse(text));
   const page = hasMore === undefined ? [] : [hasMore ? "more" : "last page"];

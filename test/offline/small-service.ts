@@ -27,7 +27,7 @@ interface Row {
 }
 
 const PAGE = 3;
-/** Each write raises the version by this number. The service uses the numbers between for changes without a write of the row. */
+/** Each write of a prospect raises its version by this number. The numbers between are for changes that do not write its row. */
 export const STEP = 2 ** 24;
 const FACT_AGE_MS = 60 * 86_400_000;
 const problem = (status: number, code: string, pointer?: string) => ({
@@ -41,11 +41,11 @@ const problem = (status: number, code: string, pointer?: string) => ({
 });
 
 export class SmallService {
-  /** The ids of the operations that had an effect, in order. */
+  /** The ids of the operations that had an effect, in the order of their effects. */
   readonly effects: string[] = [];
   /** Names of prospects that the service refuses. A request with an operation that sets such a name gets 400 as a whole. */
   readonly refusedNames = new Set<unknown>();
-  /** Number of answers with checksums. */
+  /** Number of answers with checksums, by which phones have compared their records. */
   checks = 0;
   nowMs = Date.UTC(2026, 0, 1);
   #rows = new Map<number, Row>();

@@ -19,13 +19,13 @@ test("an idle connection to a receiver is closed", async () => {
 const ANSWER = "HTTP/1.1 204 No Content\r\n\r\n";
 
 describe("the connection to a receiver", () => {
-  // The service closes an idle connection after a second. A busy machine may delay a test by more, so this time-out is off here.
+  // The service closes a connection that is idle for a second. A busy machine may be slower, so the tests turn this limit off.
   beforeEach(() => {
     const timeout = vi.spyOn(Socket.prototype, "setTimeout").mockReturnThis();
     onTestFinished(() => timeout.mockRestore());
   });
 
-  /** `behave` gets the number of the request on its connection, counted from 1. */
+  /** Starts a receiver that counts requests. `behave` gets the number of the request on its connection, counted from 1. */
   const counted = async (behave: (socket: Socket, request: number) => void) => {
     let requests = 0;
     const receiver = await tcp((socket) => {

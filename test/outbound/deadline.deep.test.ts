@@ -11,7 +11,7 @@ let deadlines: { readonly ms: number; readonly end: () => void }[];
 closeAfterEach();
 beforeEach(() => {
   deadlines = [];
-  // Fake timers do not affect AbortSignal.timeout, so the test replaces this function. The replacement aborts with the same error.
+  // Vitest's fake timers do not affect AbortSignal.timeout, so the test replaces this function. The replacement aborts with the same error.
   vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
     const controller = new AbortController();
     deadlines.push({ ms, end: () => controller.abort(new DOMException("timed out", "TimeoutError")) });
@@ -22,7 +22,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** `asked` resolves when the first bytes of a request have arrived. */
+/** Starts a receiver. `asked` resolves when the first bytes of a request have arrived. */
 async function listen(behave: (socket: Socket) => void) {
   const { promise: asked, resolve } = Promise.withResolvers<void>();
   const receiver = await tcp((socket) => {
@@ -34,7 +34,7 @@ async function listen(behave: (socket: Socket) => void) {
   return { ...receiver, asked };
 }
 
-/** Iterations of the event loop in which the deadline must end the exchange. A second timer would need more time. */
+/** Number of turns of the event loop in which the deadline must end the exchange. Another timer would need more turns. */
 const TURNS = 50;
 
 async function endsAtDeadline(exchange: ReturnType<typeof post>): Promise<Awaited<ReturnType<typeof post>>> {

@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** Number of look-ups in threads of libuv, which has only four threads. Slow look-ups in them would block other work. */
+/** Number of look-ups in threads of libuv. It must stay 0: libuv has only four threads, so slow look-ups would block other work. */
 let threads = 0;
 const counter = createHook({
   init(_id, type) {
@@ -136,7 +136,7 @@ describe("a name", () => {
     for (const error of await Promise.all(silent)) expect(error).toBeInstanceOf(LookupFailed);
     const many = Array.from({ length: limits.lookupsAtOnce }, (_, i) => failure(resolve(`silent-${i}.test`)));
     server.questions.length = 0;
-    // The message must not blame a name server.
+    // The error message must name the limit, and must not blame a name server.
     expect(await failure(resolve("one-more.test"))).toMatchObject({
       name: "LookupFailed",
       message: `one-more.test was not looked up: ${limits.lookupsAtOnce} other look-ups are in progress`,
@@ -175,7 +175,7 @@ describe("a post", () => {
     const port = new URL(receiver.url).port;
     server.answer = () => ({ addresses: ["127.0.0.1"] });
     expect(await send(`http://a.test:${port}/`, resolver())).toMatchObject({ status: 200 });
-    // These two posts use the resolver of the deployed service.
+    // These two requests use the resolver of the deployed service.
     expect(await send(`http://localhost:${port}/`)).toMatchObject({ status: 200 });
     await send(`http://nothing.invalid:${port}/`);
     expect(threads - before).toBe(0);

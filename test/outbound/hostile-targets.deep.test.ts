@@ -16,7 +16,7 @@ import { hostileForms, hostileLiterals, hostileNames } from "./hostile-targets.t
 closeAfterEach();
 
 let received = 0;
-/** Number of calls to `connect` that reached the operating system. */
+/** Number of connections that the process has begun to open. */
 let connects = 0;
 const counter = createHook({
   init(_id, type) {
@@ -107,7 +107,7 @@ describe("a name with changing answers", () => {
 
   test("is looked up once for each exchange, which connects to the vetted address", async () => {
     let asked = 0;
-    // A second look-up would return a forbidden address.
+    // A second look-up of the name would return a forbidden address.
     const rebinding: Resolve = async () => records([asked++ === 0 ? "127.0.0.1" : "10.0.0.1"]);
     const exchange = await post(request("http://rebind.example:PORT/"), "local", rebinding);
     expect(exchange.status).toBe(200);
@@ -145,7 +145,7 @@ test("a post ignores the proxy in the environment variables and connects to the 
   const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);
   expect(printed.trim(), complaints).toBe("200 502");
   expect(received - before).toBe(1);
-  // The request without `post` went to the proxy, so the variables have an effect.
+  // The request without `post` went to the proxy, which shows that the proxy variables have an effect.
   expect(proxy.count()).toBe(1);
 });
 

@@ -94,7 +94,7 @@ export const hostileLiterals: ReadonlyArray<[url: string, rule: string]> = [
   ["https://[4000::1]:PORT/", "not global unicast"],
 ];
 
-/** URLs with host names, and the addresses to which the names resolve. If one of several addresses is private, the URL must be refused. */
+/** URLs with host names, and the addresses of these names. The service must refuse a URL even if only one address is private. */
 export const hostileNames: ReadonlyArray<[url: string, addresses: readonly string[], rule: string]> = [
   ["https://localhost:PORT/", ["127.0.0.1", "::1"], "loopback"],
   ["https://LOCALHOST:PORT/", ["::1"], "loopback"],

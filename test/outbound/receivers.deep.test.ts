@@ -72,7 +72,7 @@ describe("a receiver that", () => {
     });
     const { status, answer } = await send(receiver);
     expect({ status, answer }).toEqual({ status: 200, answer: "x".repeat(limits.answerKeptBytes) });
-    // `post` reads only 16 KB, but the socket buffers of both sides also take bytes.
+    // `post` reads only 16 KB, but the socket buffers of both sides also take bytes, so the receiver can send more than 16 KB.
     expect(await closed.promise).toBeLessThan(20_000_000);
   });
 });

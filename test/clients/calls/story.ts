@@ -10,7 +10,7 @@ export interface Calls {
   changeStatus(id: number, statusId: number): Promise<{ currentStatus: { value: string } | null }>;
   createNote(id: number, body: string): Promise<{ body: string }>;
   detail(id: number): Promise<{ notes: { body: string }[]; assignedTo: { email: string } | null }>;
-  /** Some generators declare a position of the polygon as a tuple, and others as an array, which accepts the tuple. */
+  /** Some generators declare a position of the polygon as a tuple, and others as an array. An argument of the tuple type fits both. */
   createTerritory(polygon: [number, number][]): Promise<{ polygon: number[][] }>;
   remove(id: number): Promise<{ id: number }>;
   changes(): Promise<{ items: Change[] }>;
