@@ -95,8 +95,8 @@ interface CityChange {
 }
 
 /**
- * Changes the city of an address with 35 copies (`slow`). Just before transaction number `number` of this change, makes the change `other`.
- * Returns the cities of the address and of its copies.
+ * Makes the change `slow` to the city of an address that 35 prospects' rows copy. Just before transaction number `number` of `slow`, makes
+ * the change `other`. Returns the different cities of the address and of its copies.
  */
 async function citiesAfter(slow: CityChange, number: number, other: CityChange) {
   const { context, owner: caller } = await companyWithRep();

@@ -17,7 +17,7 @@ interface Assignment {
 type Fields = Parameters<typeof reassignedAt>[0];
 const created: Fields = { assignedToUserId: null, createdAt: new Date(BEGIN_MS).toISOString() };
 
-/** Assigns a prospect to each user in turn. Returns its fields, the past intervals, and the time of the last reassignment. */
+/** Assigns a prospect to each user in turn. Returns its fields, the interval of each assignment, and the time of the last change. */
 function assigned(steps: readonly Assignment[]) {
   let prospect: Fields = { ...created, assignedToUserId: steps[0]?.user ?? null };
   const intervals: { user: number | null; from: number; until: number }[] = [];

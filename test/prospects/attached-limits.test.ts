@@ -25,7 +25,7 @@ const now = { ms: START };
 const newFunction = (): ApiContext => warmFunction(db, { now: () => now.ms });
 const at = (n: number): string => new Date(START + n * 60_000).toISOString();
 
-/** `ids` are the ids of the prospects, and `id` is the first of them. */
+/** Creates a company with prospects. `ids` are the ids of the prospects, and `id` is the first of them. */
 async function withProspects(count = 1) {
   const context = newFunction();
   const { caller, repId } = await newCompany(context);
@@ -60,7 +60,7 @@ test("300 notes of 10 KB cost a list nothing; an export and GET of one prospect 
   const [listed, exported, shown] = [await units(list), await units(whole), await units(detail)];
   expect(listed).toBe(before[0]);
   expect(exported - (before[1] ?? 0)).toBeLessThanOrEqual(4);
-  // `readProspect` reads only the five newest of the 300 notes. Five notes of 10 KB cost 13 read units.
+  // `readProspect` reads only the five newest of the 300 notes. Five notes of 10 KB cost 13 read units, so all 300 add no more than that.
   expect(shown - (before[2] ?? 0)).toBeLessThanOrEqual(13);
   expect((await metered(detail)).usage.rounds).toBe(1);
   expect(await whole()).toContain("299 xxx");
@@ -70,7 +70,7 @@ test("300 notes of 10 KB cost a list nothing; an export and GET of one prospect 
 test("notes are listed newest first with any ids and any pages", async () => {
   const { context, caller, ids } = await withProspects(2);
   const [id = 0, other = 0] = ids;
-  // Each function takes ids from its own block of 128 ids, so a later note can have a lower id.
+  // Each function takes ids from its own block of 128 ids, so a later note can have a lower id. The list must not sort by ids.
   const [first, second] = [newFunction(), newFunction()];
   await verbs.createNote(second, caller, other, { body: "on another" });
   const bodies: string[] = [];

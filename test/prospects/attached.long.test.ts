@@ -70,7 +70,7 @@ const watching =
     return plan(operation, number, body);
   };
 
-/** Expects a locator for every note and appointment, equal copies of every appointment in both other places, and no others. */
+/** Expects exactly one locator for each note and appointment, and a copy of each appointment in the calendar and in the prospect's row. */
 async function expectWhole(at: Scene, place: string): Promise<void> {
   const rows = await rowsOf(at);
   const { companyId } = at.caller;
@@ -100,7 +100,7 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
 
 interface Operation {
   readonly run: (context: ApiContext, at: Scene) => Promise<unknown>;
-  /** Checks the rows after the write and its retries. */
+  /** Checks the rows when the write and its retries have ended. */
   readonly done: (context: ApiContext, at: Scene) => Promise<void>;
 }
 
@@ -181,7 +181,7 @@ test.each(cases)("%s, %s at each call", async (name, fault) => {
     db.plan(watching(here, planAt(number)));
     const [{ status }] = await Promise.allSettled([operation.run(contextOn(db.table), here)]);
     await expectWhole(here, place);
-    // The service itself repeats a call that has lost its reply.
+    // If only one reply is lost, the service itself repeats the call, so the write must succeed.
     if (fault === "a lost reply") expect(status, place).toBe("fulfilled");
     db.plan(watching(here, () => pass));
     if (status === "rejected") await retried(operation, here);
@@ -190,7 +190,7 @@ test.each(cases)("%s, %s at each call", async (name, fault) => {
   }
 });
 
-/** A repeated delete may get 404, because the record no longer exists. After 31 seconds, the claim on the idempotency key has expired. */
+/** Repeats the operation after 31 seconds, when its idempotency key is free again. A repeated delete may get 404. */
 async function retried({ run }: Operation, at: Scene): Promise<void> {
   const context = contextOn(db.table, { now: () => Date.now() + 31_000 });
   await run(context, at).catch((error: unknown) => expect(error).toMatchObject(notFound));

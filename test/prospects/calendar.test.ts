@@ -178,7 +178,7 @@ test("the time in an agenda's key never decreases, so a read in the order of the
   expect(await calendar(context, rep)).toMatchObject([{ id, startAt: hour(5) }]);
 });
 
-/** The time of the tests of lists passes. */
+/** The clock of the tests of lists, which advance it. The clock of the other tests stands still. */
 const listClock = { ms: START, now: () => listClock.ms };
 const inHours = (n: number): string => new Date(listClock.ms + n * 3_600_000).toISOString();
 
@@ -217,7 +217,7 @@ test("the next appointment is shown as time passes, even if the row has no copy 
 
   await make("four", 4);
   listClock.ms += 8 * 3_600_000;
-  // The three copies in the row are in the past now, so the service must find the fourth appointment elsewhere.
+  // The three appointments that are copied in the row are in the past now, so the service must find the fourth one elsewhere.
   expect(await shown()).toEqual(["nine"]);
   listClock.ms += 2 * 3_600_000;
   expect(await shown()).toEqual([]);

@@ -211,7 +211,7 @@ test("columns with synonyms do not change the cells of exact columns", { tags: "
       ]);
       const own = [...exact, ...point];
       const without = await read([[...own, ...others.map((_, i) => `Unknown ${i}`)], ...all]).catch(() => undefined);
-      // `read` refuses a file that has no known header, or no value in an essential column.
+      // `read` refuses a file that has no known header, or no value in an essential column. Such a file proves nothing here.
       if (without === undefined) return;
       const found = await read([[...own, ...others], ...all]);
       const faulty = new Set(without.faults.map(({ row }) => row));

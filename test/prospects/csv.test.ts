@@ -13,7 +13,7 @@ import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 import { sized } from "../harness/tier.ts";
 
 async function rowsOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<CsvRow[]> {
-  // To detect the encoding, the bytes must be read twice. A generator can be read only once. All generators of this file yield UTF-8.
+  // Finding the encoding would read the bytes once more, but a generator can be read only once. All generators of this file yield UTF-8.
   const encoding = Array.isArray(bytes) ? await encodingOf(bytes) : "utf-8";
   return Array.fromAsync((await openCsv(decoded(bytes, encoding))).rows);
 }

@@ -46,7 +46,7 @@ const Step = fc.record({
 const of = <T>(list: readonly T[], seed: number): T => list[seed % list.length] ?? expect.fail("the list is empty");
 const kinds = [...Object.keys(writeWeights).filter(isWrite), "flush" as const];
 
-/** Creates a company with three prospects. `write` makes the write that `kind` chooses. */
+/** Creates a company with three prospects. Its `write` makes a write, or a flush, which `kind` and `seed` choose. */
 async function newRandomCompany(context: ApiContext) {
   const { caller: owner, repId } = await newCompany(context);
   const model = new CompanyModel();
@@ -150,7 +150,7 @@ test("a 304 is never given if the answer differs from the client's copy", { tags
           expect([answer.status, answer.body]).toEqual([fresh.status, fresh.body]);
           if (answer.etag !== undefined) copies.push({ ...answer, etag: answer.etag });
         }
-        // One function lists the same company again and again, so its memory has prospects that have changed.
+        // One function lists the same company again and again, so it has outdated rows in memory. It must answer like a new function.
         const who = of(one.callers, question);
         const listed = of(lists, reader);
         expect((await ask(of(functions, 0), who, listed)).body).toEqual((await ask(newFunction(), who, listed)).body);

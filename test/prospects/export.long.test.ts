@@ -41,7 +41,7 @@ async function exported(
 
 const names = (rows: readonly Record<string, string>[]) => rows.map(({ name }) => name);
 
-/** The order of `ids` is the order of the list. */
+/** Creates a demo company. `ids` contains the ids of its prospects in the order of the list. */
 async function demoCompany(
   count: number,
 ): Promise<Company & { readonly ids: readonly number[]; readonly bytes: number }> {

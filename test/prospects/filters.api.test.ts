@@ -51,7 +51,7 @@ const bulkOf = async (body: object): Promise<number> => {
   return bodyOf(await as.owner("POST", "/api/prospects/bulk", bulk), 200, Count).count;
 };
 
-/** Expects these prospects everywhere. They must be in the territory `whole`, because run and clusters search only its area. */
+/** Expects that each endpoint finds exactly these prospects. They must be in the territory `whole`, because a run searches only it. */
 async function expectEverywhere(texts: Readonly<Record<string, string>>, expected: readonly number[]): Promise<void> {
   const { territoryId } = texts;
   const filter = territoryId === undefined ? texts : { ...texts, territoryId: Number(territoryId) };
@@ -110,7 +110,7 @@ describe("a territory", () => {
 
 test("the time of the last change filters everything, at once", async () => {
   const name = uniqueName();
-  // A run does not count prospects that the rep already has, and a rep has the own new ones. The owner creates these.
+  // The owner creates these prospects. A rep's own new prospects would already be assigned to the rep, and a run does not count such ones.
   const changed = await create({ name, lat: 1.5, lng: 0.5 }, as.owner);
   await create({ name, lat: 1.5, lng: 0.5 }, as.owner);
   await new Promise((resolve) => setTimeout(resolve, 5));
@@ -125,7 +125,7 @@ test("the time of the last change filters everything, at once", async () => {
 describe("the source id", () => {
   test("filters everything: values are trimmed, compared exactly and joined with or", async () => {
     const source = uniqueName();
-    // An import stores its rows as a part of the index.
+    // An import stores its rows as a part of the index, so here the filter reads a part and not unflushed entries.
     const rows = ["old", "OLD", "other"].map((end) => `${source}-${end},1,1\r\n`).join("");
     const file = csvForm(`sourceId,lat,lng\r\n${rows}`);
     const Imported = z.object({ imported: z.literal(3) });
@@ -220,7 +220,7 @@ describe("a faulty filter is refused with the name of its field", () => {
 test("a filter outside `filter` is ignored, and in the body of an export a field `filter` is ignored", async () => {
   const name = uniqueName();
   for (const one of ["anna", "bert"]) await create({ name: `${name} ${one}`, lat: 1, lng: 1 }, as.owner);
-  // The search finds parts of words. A single letter could also be part of `name`, which both prospects contain.
+  // The search finds parts of words. A single letter such as `a` could also be a part of `name`, so the test searches for a whole word.
   const one = { search: `${name} anna` };
   const all = (await list("")).total;
   expect((await search({ filter: one })).total).toBe(1);

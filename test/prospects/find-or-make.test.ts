@@ -235,7 +235,7 @@ test("a prospect whose claim is visible before the index shows it is found", asy
   const { owner } = await newTeam();
   const { id } = await verbs.findOrMake(context(), owner, { matchBy: "sourceId" }, { sourceId: "s" });
   let searches = 0;
-  // The first search finds no unflushed entries, as if the claim of the creation were already visible and its index entry not yet.
+  // The first search finds no unflushed entries, as if the claim of the creation were already visible, but its index entry were not.
   db.plan((operation, _, body) =>
     operation === "Query" && JSON.stringify(body).includes(`C#${owner.companyId}#X"`) && ++searches === 1
       ? {

@@ -105,7 +105,7 @@ test("a prospect is found only if each word occurs in some text", { tags: "sized
 });
 
 test("any part of a text finds it, in upper case and in any Unicode normalization", { tags: "sized" }, () => {
-  // In upper case, an iota subscript becomes a letter, but searches ignore it.
+  // Letters with an iota subscript are left out: searches ignore the subscript, but in upper case it becomes a letter of its own.
   const grapheme = fc
     .string({ unit: "grapheme", minLength: 1, maxLength: 1 })
     .filter((one) => !/\u0345/.test(one.normalize("NFD")));

@@ -127,7 +127,7 @@ describe("an address of another company's user", () => {
     const { context, clock, pool, one, two, email } = await scene();
     const both = Promise.withResolvers<void>();
     let inviting = 0;
-    // Both invitations read that the address is free before one of them commits.
+    // Each invitation waits here for the other one, so both have read that the address is free before one of them commits.
     const racing: IdentityProvider = {
       ...pool,
       invite: async (address) => {

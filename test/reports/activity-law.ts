@@ -83,8 +83,8 @@ export const scripts = fc.array(step, { minLength: 10, maxLength: 50 });
 
 const whole = { a: 0, b: 4 };
 /**
- * Scripts that are rare among random ones. Each kind of change occurs just before and just after a whole flush, twice, and after the
- * earlier facts are in the daily sums. The second change of a status changes it back, and some changes are in the same millisecond.
+ * Scripts that random steps rarely form, one for each kind of change. The change occurs just before and just after a whole flush, and when
+ * earlier facts are in the daily sums. A second change of a status restores it. Some changes are in the same millisecond.
  */
 export const rareScripts: [Step[]][] = (
   ["status", "note", "appointment", "edit", "remove", "rename", "delete", "user"] as const
@@ -99,7 +99,7 @@ export const rareScripts: [Step[]][] = (
   const flushed: Step = { kind: "flush", ...whole };
   const report: Step = { kind: "report", a: 100, b: 0 };
   const early = [...prepared, change(5), flushed, change(2), report, flushed, ...[3, 28, 14, 28].map(change)];
-  // Facts reach the daily sums only after some flushes. The service then cannot recognise a later copy of a fact by its id.
+  // Facts reach the daily sums only after some flushes. From then on, the service cannot recognise a copy of a fact by its id.
   const summed = Array.from({ length: 4 }, (): Step[] => [{ kind: "rename", a: 0, b: 2 }, flushed]).flat();
   return [[...early, ...prepared, ...summed, change(2), report, flushed, change(4)]];
 });
@@ -247,7 +247,7 @@ export class Run {
     await addRows(this.#context, companyId, passed, logged);
   }
 
-  /** Two of three flushes are killed at one of their first 14 calls, before or after the call has taken effect. */
+  /** Flushes. Two of three flushes are killed at one of their first 14 calls, before or after this call has taken effect. */
   async #flush(a: number, b: number): Promise<void> {
     const at = a % 3 === 0 ? Number.POSITIVE_INFINITY : 1 + (a % 14);
     const { table } = tableKilledAt(at, b % 2 !== 0, this.#context.table);

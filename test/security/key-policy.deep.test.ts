@@ -26,7 +26,7 @@ interface Request {
   readonly context?: Readonly<Record<string, string>>;
 }
 
-/** KMS refuses each request that the key policy does not allow, even if IAM allows it. */
+/** Returns true if the key policy allows the request. KMS refuses all other requests, even if IAM allows them. */
 const allows = ({ action, tags = {}, context = {} }: Request): boolean =>
   statements().some(({ Action, Condition }) => {
     const values: Readonly<Record<string, string>> = {

@@ -66,7 +66,7 @@ class Model {
     return this.isAlive(key) ? lower(key.account.rights, key.most) : undefined;
   }
 
-  /** A key whose creator has lost rights (an orphaned key) loses `keys:manage`, because it must not create keys. */
+  /** Returns the scopes that the key has now. A key whose creator has lost rights (an orphaned key) must not create keys. */
   scopesOf({ scopes, orphanedMs }: Key): Scope[] {
     return scopes.filter((scope) => orphanedMs === Number.POSITIVE_INFINITY || scope !== "keys:manage");
   }
@@ -145,7 +145,7 @@ class Run {
       await this.step({ do: "new account", by: 0, rights: { role: "admin", permissions: [] } });
     }
     await this.step({ do: "new key", by: 2, pick: 1, scopes: ["keys:manage"], days: 366 });
-    // The last session belongs to the new key. This session creates a key of another account.
+    // Session 4 is that of the new key. With it, the key of one account creates a key of another account.
     await this.step({ do: "new key", by: 4, pick: 2, scopes: ["keys:manage"], days: 366 });
     expect(this.madeByKeys).toBe(1);
   }

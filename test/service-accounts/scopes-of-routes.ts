@@ -12,7 +12,7 @@ export type Needed = readonly Scope[] | "none";
 const both = (needed: Needed): Pick<Rule, "read" | "write"> => ({ read: needed, write: needed });
 const prospects = (write: Needed) => ({ read: ["prospects:read"], write }) satisfies Pick<Rule, "read" | "write">;
 const WRITE: Needed = ["prospects:write"];
-/** The scope depends on what the job does to the prospects. */
+/** A route of jobs needs one of these scopes. Which one it is depends on what the job does to the prospects. */
 const OF_JOBS: Needed = ["prospects:write", "prospects:delete"];
 
 /** For each path, only the first matching rule counts. */

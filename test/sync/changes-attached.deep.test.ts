@@ -185,7 +185,7 @@ test("a rep's notes on imported prospects are read without the rows of the prosp
 });
 
 /**
- * Returns a context that does not write index entries, and a function that writes them later, like a transaction that is visible in parts.
+ * Returns a context without writes of index entries, and a function that makes them later. Until then, transactions are visible in parts.
  */
 function delayedEntries(context: ApiContext): { context: ApiContext; release: () => Promise<void> } {
   const held: (Key & Item)[] = [];

@@ -44,8 +44,8 @@ async function again<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Writes that change a name or delete a tag, and writes after which a prospect may no longer change when its appointment begins. If such a
- * write is made during a request, the checksums of the page may already include the write.
+ * Writes of names, and writes after which the beginning of an appointment no longer changes the prospect. The checksums of a page that is
+ * read at the same time may already include such a write, so they are not compared.
  */
 const disturbing: ReadonlySet<Step["kind"]> = new Set<WriteKind>([
   ...(["renameStatus", "renameTag", "dropTag", "renameUser"] as const),
@@ -106,8 +106,8 @@ const waits = [1, 2, 3, 4, 1, 2, 3, 4, 8 * 24, 8 * 24, 8 * 24, 31 * 24].map((hou
 interface Attached {
   readonly prospect: number;
   /**
-   * Milliseconds since 1970, not later than the creation of the record. A time that is too early can hide a fault, but reports no wrong
-   * one.
+   * A time in milliseconds since 1970, not later than the creation of the record. If it is too early, the check may miss a fault, but it
+   * reports no wrong one.
    */
   readonly madeMs: number;
 }
@@ -201,7 +201,7 @@ export class Run {
     for (const group of groups) {
       this.#busy.clear();
       this.#writes.release();
-      // Copies of records in the change log are used only if they are later than the device's last request.
+      // A page uses copies of records in the change log only if they are later than the device's last request, so the clock advances.
       this.#stage.time.nowMs += 10;
       this.#isDisturbed = group.some(({ kind }) => disturbing.has(kind));
       await Promise.all(group.map((one) => this.#play(one, group.length === 1)));
@@ -298,7 +298,7 @@ export class Run {
     for (const device of this.#devices) await this.#expectEqual(device);
   }
 
-  /** Reads to the end. Then compares the device's copies with the service's lists. */
+  /** Reads the device's changes to the end. Then compares the device's copies with the service's lists. */
   async #expectEqual(device: Device): Promise<void> {
     const { userId, types } = device;
     const name = `the device of user ${userId} with ${types}`;

@@ -232,7 +232,7 @@ test("a snapshot with pages of any size has each appointment once, in order; wit
 });
 
 const COUNT = 70;
-/** One more entry would start a flush. */
+/** Maximum number of unflushed entries. One more entry would start a flush. */
 const MOST_UNFLUSHED = FLUSH_ENTRIES - 1;
 
 test("the units of a snapshot, of a request that finds nothing, and of one that finds changes", async () => {

@@ -50,7 +50,7 @@ test("a page that is full of changes from chunks does not lose a later change of
   for (const name of ["A", "B", "C", "D"]) ids.push((await verbs.createProspect(context, owner, { name })).id);
   await flush(context, owner.companyId, { least: 1, settleMs: 0 });
   const [a = 0, , , d = 0] = ids;
-  // This request loads all four prospects into the function's memory, in their first version.
+  // This request loads all four prospects into the function's memory, in their first version. The next requests must not use this version.
   await feedOf(context, owner, { limit: 4 }).pull();
   await verbs.updateProspect(context, owner, a, { name: "A2" });
   await verbs.updateProspect(context, owner, d, { assignedToUserId: reps[0]?.userId });
@@ -195,7 +195,7 @@ test.each([
   await verbs.updateProspect(context, owner, id, { assignedToUserId: rep.userId });
   for (let i = 0; i < 5; i++) await verbs.createProspect(context, owner, { assignedToUserId: rep.userId });
   await settle();
-  // Another device of the rep reads the prospect. The function then has its row in memory.
+  // Another device of the rep reads the prospect, so the function now has the prospect's row in memory.
   await device().rest();
   if (loss === "deleted") await verbs.deleteProspect(context, owner, id);
   else await verbs.updateProspect(context, owner, id, { assignedToUserId: other.userId });

@@ -64,7 +64,7 @@ export class CompanyWrites {
     for (const id of reps) this.#model.users.set(id, { rights: noRights, isWithdrawn: false });
   }
 
-  /** Unless `isAlone` is true, other writes run at the same time, and the service may refuse this one, which then has no effect. */
+  /** Makes a write. Unless `isAlone` is true, the service may refuse the write, because other writes run at the same time. */
   async make(kind: WriteKind, a: Choice, b: Choice, isAlone: boolean): Promise<void> {
     await this[kind](a, b).catch((error: unknown) => {
       if (isAlone || !isRefusal(error)) throw error;
@@ -292,7 +292,7 @@ export class CompanyWrites {
     });
   }
 
-  /** Usually the owner or a sales user, because other records show their names. No record shows the name of a user who was only invited. */
+  /** Renames a user, mostly one who has signed in: no record shows the name of a user who was only invited. */
   renameUser(a: Choice, b: Choice): Promise<void> {
     const shown = [...this.#model.users].filter(([, { invitedUntil }]) => invitedUntil === undefined);
     return this.#change("user", b % 4 === 0 ? this.#model.users : shown, a, (id) =>

@@ -1,6 +1,6 @@
 /**
- * Adds prospects as an import does: the change log has one entry for all of them, and before it, the row of their id range names an import,
- * so that rebuilds ignore them.
+ * Adds prospects as an import does. Until the end, the row of their id range names an import, so that rebuilds ignore them. Then one
+ * transaction adds all of them to the index, and one entry for them to the change log.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { addRows } from "#shared/company-index/write/publish.ts";

@@ -7,7 +7,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
-/** Returns stages, the steps of the work of one page. Each stage needs one read and adds one item: the deletion of a tag. */
+/** Returns stages, which are the steps of the work of one page. Each of these stages needs one read and adds one item: a deleted tag. */
 const deletions = (count: number): Stage[] =>
   Array.from({ length: count }, (_, i) => ({ type: "tags", only: { id: i + 1, version: 2, isDeleted: true } }));
 

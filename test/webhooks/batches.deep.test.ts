@@ -117,7 +117,7 @@ test("no delivery is lost or sent twice if calls of the table take effect in par
   await expectReconciled(at, 10);
 });
 
-/** The receiver answers some posts only when the test resolves `answer`. */
+/** Returns a context whose receiver answers the chosen posts only when the test resolves `answer`. */
 function hanging(at: Pipeline, isHanging: (post: Post) => boolean) {
   const answer = Promise.withResolvers<void>();
   const post = async (sent: Post): Promise<Exchange> => {

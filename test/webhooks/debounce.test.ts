@@ -92,7 +92,7 @@ test("an event published between any two calls of the sender either joins the wi
   const before = calm.calls.length;
   await drain(calm);
   const outcomes = new Set<string>();
-  // Before the sender's first call, the window is still open.
+  // Before the sender's first call (step 1), the window is still open, so this step is always tested.
   for (const step of new Set([1, ...killPointsOf(calm.calls.length - before, 0)])) {
     const number = before + step;
     for (const late of [9, 12]) {
@@ -121,7 +121,7 @@ test("a kill at each call leaves each event in one delivery, whose bytes stay th
     await expectEachOnce(at, [2, 3, 4], label);
     expect(bodies(at), label).toHaveLength(2);
     expect(await statesOf(at), label).toEqual(["delivered", "delivered"]);
-    // A post may be repeated only if the sender was killed after the post, before it recorded the result.
+    // A post may be repeated only if the sender was killed between the post and the record of the post's result.
     expect(at.posts.length, label).toBeGreaterThanOrEqual(3);
     expect(at.posts.length, label).toBeLessThanOrEqual(4);
     doubled += at.posts.length - 3;

@@ -140,7 +140,7 @@ describe("a replay", () => {
     const received = () => new Set(receiver.receipts.map(({ event }) => event.id)).size;
     for (const [i, name] of ["first", "second", "third"].entries()) {
       dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
-      // A received post may also be the retry of an older delivery.
+      // A received post may also be the retry of an older delivery, so `received` counts each delivery once.
       while (received() <= i) await receiver.until(receiver.receipts.length + 1);
     }
     const ids = receiver.receipts.map(({ event }) => event.id);

@@ -32,7 +32,7 @@ export class DeliverySimulation {
   readonly sent: { readonly url: string; readonly post: Post; readonly at: number }[] = [];
   readonly hooks: Hook[] = [];
   readonly queue: { readonly message: QueueMessage; readonly at: number }[] = [];
-  /** Messages that were sent to the queue until now. */
+  /** Number of messages that were sent to the queue so far. */
   queued = 0;
   readonly inFlight = new Map<string, number>();
   /** The highest number of concurrent requests to a receiver so far, by its URL. */
@@ -44,7 +44,7 @@ export class DeliverySimulation {
   answers: (post: Post, now: number) => Answer = () => ({ ms: 0 });
   readonly #secrets: Secrets;
   readonly #count: number;
-  /** Busy senders of a message group, by its name. */
+  /** Number of busy senders of each message group, by the name of the group. */
   readonly #busyGroups = new Map<string, number>();
   readonly #timers: { at: number; ring: () => void }[] = [];
   #calls = 0;

@@ -97,8 +97,8 @@ export function territoryChange(companyId: number, version: number, points = 3, 
 const noise = (i: number): number => Math.abs(Math.sin(i * 12.9898 + 78.233) * 43_758.5453) % 1;
 
 /**
- * Processes the messages of fan-outs until the queue is empty. Each of them creates some of the deliveries of an event with many matches.
- * Returns the ids of the deliveries that were queued.
+ * Processes messages until the queue is empty. Each message creates some of the deliveries of an event with many matches. Returns the ids
+ * of the deliveries that were queued.
  */
 export async function expandAll(at: Pipeline): Promise<string[]> {
   const queued: string[] = [];

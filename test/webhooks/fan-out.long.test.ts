@@ -24,7 +24,7 @@ import { expectReconciled } from "./stored-deliveries.ts";
 // Each test gets an empty table, because the sweeper reads the waiting deliveries of all companies.
 const db = faultyDynamoDb("test");
 const WEBHOOKS = 3;
-/** The webhooks together have 102 matches. Only an event with more than 100 matches becomes a fan-out. */
+/** Registrations of each webhook. The three webhooks together have 102 matches: only an event with more than 100 becomes a fan-out. */
 const EACH = 34;
 const MATCHES = WEBHOOKS * EACH;
 
@@ -124,7 +124,7 @@ describe("the publisher", () => {
     expect(usage.writeUnits).toBeLessThan(100);
     expect(at.queue.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
     expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 2_000 });
-    // The number of deliveries that one message creates depends on their size.
+    // One message creates deliveries up to a number of bytes, so of these large ones it creates only some.
     const first = present(at.queue.splice(0)[0]);
     await consume(at, first.message, false);
     const made = at.queue.filter(({ message }) => "deliveryId" in message).length;
@@ -204,7 +204,7 @@ test("a heap of 256 MB suffices to publish full batches of the largest event for
   expect(failed).toBe(0);
   // Lambda passes at most 6 MB of records in one batch.
   expect(bytes).toBeGreaterThan(5_500_000);
-  // The publisher sends one message for at most 25 events, so each batch of 41 records causes two messages.
+  // The publisher sends one message for at most 25 events, so each of the two batches of 41 records causes two messages.
   expect(messages).toBe(2 * 2);
   expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 2 * 41 * 2_000 });
 });

@@ -44,7 +44,7 @@ const Body = z.object({ registrationId: z.int(), data: z.unknown() });
 
 test("each match makes one delivery, with the same bytes as without a fan-out in every attempt and in the log", async () => {
   const at = await published({ webhooks: 3, each: 40 });
-  // The receiver refuses the first attempt of a fifth of the deliveries.
+  // The receiver refuses the first attempt of a fifth of the deliveries, so that these have a second attempt.
   at.answers = ({ headers }) => ({
     status: headers["X-Service-Attempt"] === "1" && /[07]$/.test(headers["X-Service-Delivery"] ?? "") ? 503 : 200,
   });

@@ -19,7 +19,7 @@ const DOWN_MS = 25_000;
 
 const publish = (at: Pipeline) => publishIds(at, [1, 2, 3]);
 
-/** The next failure of this receiver opens the circuit breaker. */
+/** Returns a pipeline whose receiver opens the circuit breaker at its next failure. */
 async function troubled(): Promise<Pipeline> {
   const at = await newPipeline(db);
   await putLimiter(db, at, { used: 0, fails: BREAKER_FAILURES - 1, slow: true });

@@ -75,7 +75,7 @@ async function found({ companyId, context: { clock } }: Setup, table: Table): Pr
   return eventsIn(companyId).map((event) => matchingSubscriptions(event, subscriptions).map(shown));
 }
 
-/** The matches without the cache. */
+/** Returns the matching registrations of each event, computed without the cache. */
 async function expected({ companyId }: Setup): Promise<string[][]> {
   const webhooks = await readWebhooks(db.direct, companyId);
   return eventsIn(companyId).map((event) => {
@@ -265,7 +265,7 @@ describe("a warm function finds", () => {
   test("a registration whose row became visible after its new version, although one transaction wrote both", async () => {
     const on = await cached();
     const { companyId, webhookId } = on;
-    // DynamoDB does not isolate a Query from a transaction, so these two writes simulate one transaction.
+    // A reader may see a part of a transaction, because DynamoDB does not isolate a Query from it. Two separate writes simulate this.
     await db.direct.write(registrationsChange(companyId, on.time.now));
     expect((await found(on, on.table))[0]).toHaveLength(1);
     const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), input, iso(on.time.now));

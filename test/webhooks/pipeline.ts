@@ -140,7 +140,7 @@ export const publishIds = (at: Pipeline, ids: readonly number[]): Promise<void> 
 interface KilledWork<At extends Pipeline> {
   readonly stage: () => Promise<At>;
   readonly run: (at: At) => Promise<unknown>;
-  /** Chooses the calls for the kills before and after them, as in `killPointsOf`. */
+  /** Choose the calls at which the work is killed before and after their effect. They are the parameter `turn` of `killPointsOf`. */
   readonly turns?: readonly [before: number, after: number];
   readonly withQueue?: Kill["withQueue"];
 }
@@ -167,7 +167,7 @@ export async function killedAtEach<At extends Pipeline>(
   return calm;
 }
 
-/** Publishes the change again after each kill, as Lambda does with a stream record. */
+/** Publishes the change, and repeats this after each kill, as Lambda does with a stream record. */
 export const publishUntilDone = (at: Pipeline): Promise<void> => untilDone(() => publish(at));
 
 export async function consume(at: Pick<Pipeline, "context">, message: QueueMessage, isRepeat: boolean): Promise<void> {

@@ -68,9 +68,9 @@ async function start([command, ...args]: Command, secret: string, more: NodeJS.P
     /** Returns the ids of the stored deliveries. */
     kept: () => readdirSync(inbox).map((name) => name.replace(/\.json$/, "")),
     bodyOf: (id: string) => readFileSync(join(inbox, `${id}.json`), "utf8"),
-    /** Resolves when the receiver has called the API for a delivery. */
+    /** Resolves when the receiver has called the API for a delivery and has marked this call with a file. */
     untilDone: (id: string) => expect.poll(() => existsSync(join(inbox, `${id}.done`))).toBe(true),
-    /** Removes the mark of this call, as if the receiver had been killed before it wrote the mark. */
+    /** Removes this mark, as if the receiver had been killed between its call of the API and the mark. */
     forgetDone: (id: string) => rmSync(join(inbox, `${id}.done`)),
     stop,
     removeInbox: () => rmSync(inbox, { recursive: true }),

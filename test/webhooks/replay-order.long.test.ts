@@ -24,8 +24,8 @@ const replay = (at: Pipeline, range: Partial<ReplayRange> = {}) =>
 type Fate = "delivered" | "exhausted" | "failing";
 
 /**
- * Makes a delivery without a message for each `Fate`, one second apart. An exhausted one has had ten attempts, and each other one has had
- * one.
+ * Makes a delivery for each of `fates`, one second apart, without a queue message. An exhausted delivery has had ten attempts, and each
+ * other one has had one.
  */
 async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
   const at = await newPipeline(db);

@@ -121,7 +121,7 @@ test("an entry whose row cannot be written does not stop the other entries, but 
   expect(at.queue.map(({ message }) => message.companyId)).toContain(at.companyId);
 });
 
-/** Number of entries that the companies share. */
+/** Number of entries that one run of the sweeper divides among the companies. */
 const SHARED = 1_000;
 const backlogs = fc.uniqueArray(fc.tuple(fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 1, max: 50_000 })), {
   selector: ([companyId]) => companyId,
@@ -150,7 +150,7 @@ test("one run of the sweeper reads at most its capacity plus one entry of each c
   );
 });
 
-/** Deliveries of another company at the beginning of each partition of the due index. */
+/** Number of deliveries of another company at the beginning of each partition of the due index. */
 const WAITING = 500;
 const WRITE_MS = 100;
 
