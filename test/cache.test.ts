@@ -1,4 +1,4 @@
-/** Tests the cache of warm functions: its bytes are bounded, and an older version never replaces a newer one. */
+/** Tests the cache of warm functions: its bytes are bounded, and an older version of a value never replaces a newer one. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { cachePerTable, VersionedCache } from "#shared/cache.ts";

@@ -81,7 +81,7 @@ test("the uniqueness key of every allowed value of a status or tag fits DynamoDB
   }
 });
 
-/** The property White_Space in PropList.txt of Unicode, and the two characters without width that the service adds. */
+/** The characters with the property White_Space in PropList.txt of Unicode, and two without width that the service counts as blank too. */
 const blanks = [
   ...[0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x20, 0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000],
   ...Array.from({ length: 11 }, (_, i) => 0x2000 + i),

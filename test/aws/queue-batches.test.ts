@@ -1,4 +1,4 @@
-/** Tests that the queue sends every message of a batch, although SQS accepts only some of them, or throttles the whole batch. */
+/** Tests that the service sends every message of a batch, although SQS accepts only some of them, or throttles the whole batch. */
 import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";

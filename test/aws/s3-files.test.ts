@@ -1,4 +1,4 @@
-/** Tests how each error of S3 is classified, for each call of the service, and that a download continues after a broken connection. */
+/** Tests which error of the service each error of S3 becomes, for each call, and that a download continues after a broken connection. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { S3Client } from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

@@ -181,8 +181,8 @@ describe("a flush", () => {
     for (let version = 2; version <= 9; version++) await company.change(id, version);
     await company.remove(id);
     await company.create(2);
-    // The process deletes two entries and is then killed. Entries are deleted in the text order of their keys, so version 10 (the
-    // deletion of the prospect) comes before version 2.
+    // The process deletes two entries and is then killed. Entries are deleted in the text order of their keys (1, 10, 2), so the entry of
+    // version 10 (the deletion of the prospect) is gone, and that of version 2 is left.
     let isGone = false;
     db.plan((_, __, body) => {
       if (isGone) return serverError;

@@ -1,7 +1,7 @@
 /** Restores the rows of a company, so that a test with many kills creates its company only once. */
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 
-/** The function does not restore the counter of ids, which belongs to no company, so no id is given twice. */
+/** The returned function does not restore the counter of ids, which belongs to no company, so no id is given twice. */
 export async function savepoint(db: FaultyDynamoDb, companyId: number): Promise<() => Promise<void>> {
   const rowsNow = () => db.keysOf(`C#${companyId}#`);
   const textOf = ({ pk, sk }: { pk: string; sk: string }): string => `${pk} ${sk}`;

@@ -32,7 +32,7 @@ const asServiceShows = () =>
 async function changeRole(role: "admin" | "sales"): Promise<void> {
   const { user } = dataOf(await team.rep.GET("/api/me"));
   dataOf(await team.owner.PATCH("/api/users/{id}", { params: { path: { id: user.id } }, body: { role } }));
-  // The service may use the old role of the phone's session for up to a minute.
+  // The service may use the old role of the phone's session for up to a minute, so the test waits for the new role.
   const roleOfSession = async (): Promise<unknown> => {
     const answer = await page.request.get("/api/me", { headers: FROM_CONSOLE });
     return (await answer.json()).role;

@@ -1,4 +1,4 @@
-/** Opens every page and dialog on four screens in two colours: axe finds no fault, and all that a user can press is on the screen. */
+/** Opens every page and dialog in four sizes and two colour schemes: the checker axe finds no fault, and all controls are on the screen. */
 import type { Page } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 import { Scope } from "#shared/auth/scopes.ts";

@@ -8,7 +8,7 @@ import { newTeam, type Team } from "../harness/team.ts";
 import { type Visit, visit } from "./visit.ts";
 
 export const screen = { width: 390, height: 780 };
-/** The place of a building with two units. */
+/** The longitude and latitude of a building with two units. */
 export const oak = [-104.93, 39.76] as const;
 const address = { address2: null, city: "Denver", state: "CO", zip: "80207" };
 

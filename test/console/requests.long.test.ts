@@ -103,7 +103,7 @@ test("the list of jobs needs no request for each job, and shows jobs that are un
   await page.getByRole("button", { name: "Undo the import" }).click();
   await page.getByRole("status").getByText("2 prospects restored.").waitFor();
   const rows = page.getByRole("region", { name: "Jobs" }).locator("tbody tr");
-  // The console loads the list again when a job begins and when it ends.
+  // The console loads the list again when a job begins and when it ends, so the list shows the end without a reload of the page.
   await rows.getByText("2 prospects restored.").waitFor();
   const body = { ids: [prospect], action: { set: { assignedToUserId: null } }, expectedCount: 1 };
   for (let job = 0; job < 3; job++) dataOf(await team.admin.POST("/api/prospects/bulk", { body }), 202);

@@ -189,7 +189,7 @@ test("after a long press, the lift of the finger presses nothing in the dialog t
 });
 
 test("without a connection, the page says so, also if nothing waits", async () => {
-  // Without a connection, the code of the sign-out must come from the service worker.
+  // Without a connection, the code of the sign-out must come from the service worker, so the test waits for it.
   await page.evaluate("navigator.serviceWorker.ready");
   const places = () =>
     Promise.all(["Today", "Find a door"].map((name) => page.getByRole("button", { name }).boundingBox()));

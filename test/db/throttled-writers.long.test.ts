@@ -58,7 +58,7 @@ async function importThrottled(rows: number, partitions: number, rate: number) {
 /** Maximum number of rows for a test that calls `checkIndex`, which keeps all rows in memory: a million rows would need 4 GB. */
 const ROWS_IN_MEMORY = 20_000;
 
-/** All rows have different names. If there are as many different texts as rows, each row therefore exists once. */
+/** Expects that each imported row exists once: all rows have different names, so there must be as many different texts as rows. */
 async function checkRows(table: Table, companyId: number, rows: number): Promise<void> {
   const records = indexRecords(table);
   const texts = new Set<string>();

@@ -176,7 +176,7 @@ async function addWebhooks({ requests: { ask } }: Target) {
     return bodyOf(await ask("POST", "/api/webhooks", body), 201, WithRegistrations);
   });
   const [first, second] = [present(webhooks[0]), present(webhooks[1])];
-  // One registration of `second` is deleted, because the test later creates one.
+  // One registration of `second` is deleted, because the test later creates one, and `second` has the maximum number.
   const spare = present(second.registrations[0]).id;
   bodyOf(await ask("DELETE", `/api/webhooks/${second.id}/registrations/${spare}`), 200, Identified);
   return {

@@ -36,7 +36,7 @@ function maySee(caller: CallerName, { company, whose, home }: Mark, path: string
   return seenInCompany[isHome ? "-" : whose].includes(caller);
 }
 
-/** Returns those marks in the body or headers of the answer that the caller may not see. */
+/** Returns the marks that the body or the headers of the answer contain, although the caller may not see them. */
 export function leaks(caller: CallerName, path: string, { headers, text }: Answer): (string | number)[] {
   const searched = `${[...headers].map(([name, value]) => `${name}: ${value}`).join("\n")}\n${text}`;
   const ids = new Set(Array.from(searched.matchAll(/[:[,/](\d+)(?=[,}\]\n])/g), ([, digits]) => Number(digits)));
@@ -49,7 +49,7 @@ export function leaks(caller: CallerName, path: string, { headers, text }: Answe
 /** The id of one record of each kind. The names are the names of the collections in the paths of the routes. */
 export type Records = Readonly<Awaited<ReturnType<typeof newCommon>> & Awaited<ReturnType<typeof newProspect>>>;
 
-/** With `-`, the records are those of `mine`, but the address belongs to no prospect. */
+/** The records for each value of `Whose`. With `-`, they are those of `mine`, but the address belongs to no prospect. */
 export type Stage = Readonly<Record<Whose, Records>>;
 
 export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<string, number>>): string {

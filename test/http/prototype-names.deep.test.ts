@@ -1,6 +1,6 @@
 /**
  * Tests that names of properties that every JavaScript object inherits, such as `constructor`, are ordinary texts for the service: as
- * values of parameters, as keys and as names of records.
+ * values of parameters, as keys of a JSON object in a body, and as names of records.
  */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";

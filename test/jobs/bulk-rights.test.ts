@@ -1,4 +1,4 @@
-/** Tests that a bulk job writes nothing that needs a right after the answer to the request that takes this right from its user. */
+/** Tests that after a request has taken a right from a user and is answered, the user's bulk job writes nothing that needs this right. */
 
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -119,7 +119,7 @@ test("if the job's function was killed, the change of rights is answered only af
   const { caller, repId } = stage;
   db.plan((operation) => (operation === "TransactWriteItems" ? serverError : pass));
   const context = harness.sound();
-  // The function is killed before it can release its lease.
+  // The function that executes the job is killed before it can release the lease of the job.
   const dying = harness.faulty();
   const table = {
     ...dying.table,

@@ -281,7 +281,7 @@ test("although every fifth call fails, a job and its undo handle each prospect o
   expect(await checkIndex(harness.sound().table, caller.companyId)).toEqual([]);
 });
 
-/** Number of notes. The undo needs several transactions for them, because one transaction writes at most 33 notes. */
+/** Number of notes of a prospect. The undo needs several transactions for them, because one transaction writes at most 33 notes. */
 const MANY = 60;
 
 /**

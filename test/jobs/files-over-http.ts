@@ -7,7 +7,7 @@ import { at, type Client } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 
-/** What the tests compare of the result of an import. */
+/** The fields of the result of an import that the tests compare. */
 export const Imported = z.object({
   id: z.number(),
   imported: z.number(),
@@ -22,7 +22,7 @@ export type File = string | Uint8Array<ArrayBuffer>;
 export const postFile = (client: Client, file: File, query = "", headers: Record<string, string> = {}) =>
   client.send("POST", `/api/prospects/import${query}`, { body: csvForm(file), headers });
 
-/** Repeats the request for an import, export or bulk job until it has ended. */
+/** Reads an import, export or bulk job again and again until it has ended. */
 async function untilEnded<Work extends { readonly state: string }>(read: () => Promise<Work>): Promise<Work> {
   for (;;) {
     const work = await read();

@@ -91,7 +91,7 @@ test("other requests have created so many tags since the check of the file that 
   );
   await expect(addTags(context, job, names, ["a", "b"])).rejects.toBeInstanceOf(BadFile);
   expect((await addTags(context, job, names, ["a"])).tagIds.has("a")).toBe(true);
-  // The company has no room for another tag, but this tag exists.
+  // The company has no room for another tag, but the tag `a` exists, so an import may use it.
   expect((await addTags(context, job, names, ["a"])).tagIds.has("a")).toBe(true);
   expect((await loadDictionary(context.table, companyId)).tags.size).toBe(limits.tagsPerCompany);
 });

@@ -1,4 +1,4 @@
-/** Tests that calendars have exactly the appointments that a user sees, at their cost, and that lists show the next one of a prospect. */
+/** Tests that a calendar has exactly the appointments that its user sees, that it reads no others, and the next appointment in lists. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";

@@ -1,4 +1,4 @@
-/** Tests the encoding of a CSV file, and that it reads back unchanged, has no formula, and is refused with little memory if it is no CSV. */
+/** Tests the encoding of CSV files, that texts in them read back unchanged and are no formulas, and the memory that other files need. */
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import Papa from "papaparse";

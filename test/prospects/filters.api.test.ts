@@ -1,4 +1,4 @@
-/** Tests filters over HTTP: lists, searches, maps, exports and jobs take the same ones, also for prospects that are unflushed. */
+/** Tests filters over HTTP: lists, searches, maps, exports and jobs accept the same filters, also for unflushed prospects. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { NewProspect, operations } from "../../docs/client/api.ts";

@@ -217,7 +217,7 @@ test.each(
   const { id } = await verbs.createProspect(context(), owner, { sourceId: "s", name: "A" });
   let reads = 0;
   db.plan((operation) =>
-    // The first GetItem reads the claim, and the second one the prospect that the search has found.
+    // The first GetItem reads the claim, and the second one the prospect that the search has found. The disturbance comes in between.
     operation === "GetItem" && ++reads === 2 ? { kind: "early", meanwhile: () => disturbances[kind](owner, id) } : pass,
   );
   const how = { matchBy: "sourceId", onMatch } as const;

@@ -1,6 +1,6 @@
 /**
- * Tests that invitations reveal nothing to other companies and expire, that neither crashes nor concurrent attempts block the next one, and
- * who may change users. A company must always keep an owner.
+ * Tests that invitations reveal nothing to other companies and expire, that neither crashes nor concurrent attempts block the next
+ * invitation, and who may change users. A company must always keep an owner.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -307,7 +307,7 @@ test("after a crash at each call of an invitation, withdrawal or first sign-in, 
         expect(error).toMatchObject({ code: "not_found" });
       });
     }
-    // The user had already signed in. The withdrawal therefore only disabled the user.
+    // The user had signed in before the withdrawal, so the withdrawal only disabled the user.
     expect(await shown(stage.context, stage.one, made)).toMatchObject({ invitation: "accepted", isActive: false });
   }
 });

@@ -1,4 +1,4 @@
-/** Tests the check of `npm run release -- check` that no right is removed which code of the last release needs during a gradual rollout. */
+/** Tests that `npm run release -- check` finds each removed right that code of the last release needs during a gradual rollout. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

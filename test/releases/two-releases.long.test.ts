@@ -29,7 +29,7 @@ const { TableName, DynamoDbEndpoint } = first.outputs;
 // services make a new data key.
 const readable = rows.filter(({ type }) => type !== "data-key");
 await openTable(TableName, documentsAt(DynamoDbEndpoint)).batchPut(readable);
-// Both services need the same keys for secrets and cursors. Without the file `complete`, a service would remove the keys.
+// Both services need the same keys for secrets and cursors. A service removes the keys if the file `complete` is missing.
 mkdirSync(folders[1]);
 for (const file of ["encryption-keys.json", "complete"]) copyFileSync(join(folders[0], file), join(folders[1], file));
 const throttles = { requests: { perSecond: 50, burst: 100 }, company: { perSecond: 50, burst: 100 } };

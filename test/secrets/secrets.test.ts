@@ -1,4 +1,4 @@
-/** Tests the encryption of secrets for the row that contains them, with a data key of the company that functions cache. */
+/** Tests the encryption of secrets: it binds a secret to its row, and uses a data key of the company, which functions cache. */
 import { createSecretKey, hkdfSync, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
@@ -214,7 +214,7 @@ describe("while the key service refuses", () => {
     await expect(drain({ ...own, queue: at.queue.slice(0, 1) })).rejects.toThrow();
     expect(at.posts).toEqual([]);
     expect(await deliveries(at)).toMatchObject([{ state: "waiting", attempt: 1 }]);
-    // The failed call has not released the slot of the sender, so the slot is free again only after 20 s.
+    // The sender that failed has not released its slot, so the slot is free again only after 20 s.
     at.clock += 20_000;
     await drain(at);
     expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 1 }]);

@@ -1,6 +1,6 @@
 /**
- * Tests that only the answer to a new or rotated key, and its repetition, contain the secret of an API key. local-service.ts of the harness
- * checks the logs.
+ * Tests that only the answers to requests for a new or rotated API key, and to their repetitions, contain the secret of the key.
+ * local-service.ts of the harness checks the logs.
  */
 import { gunzipSync } from "node:zlib";
 import { GetObjectCommand } from "@aws-sdk/client-s3";

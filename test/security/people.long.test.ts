@@ -130,7 +130,7 @@ test("the commands of the runbook use exactly the rights of the person on call",
     `webhooks reconcile --company ${id}`,
     "canary create",
   ]);
-  // The command repairs a damaged row that activity reports read.
+  // The command repairs a row that activity reports read, so the test first damages this row.
   await tableAt(DynamoDbEndpoint, table).batchPut([{ ...factState(id), since: "damaged" }]);
   used.push(...(await actionsOf([`company-index repair-activity --company ${id}`])));
   const all = [

@@ -23,7 +23,7 @@ describe("docs/permissions.md", () => {
     for (const file of functionFiles()) expect(tables.functions, file).toContain(`| \`${file}\` |`);
   });
 
-  /** Returns the tables for templates in which one role has one additional right. */
+  /** Returns the tables of docs/permissions.md for templates in which one role has one additional right. */
   function tablesWith(Action: string, Resource: unknown) {
     const changed = structuredClone(all);
     const role = Object.values(changed).find(({ Type, Properties }) => {

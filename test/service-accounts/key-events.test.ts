@@ -105,7 +105,7 @@ test("a registration with a delay gets each event of a change that revokes sever
   const before = await context.table.get(ring);
   await verbs.deleteAccount(context, owner, account.id);
   const change = { before, after: await context.table.get(ring) };
-  // The stream may repeat a record, immediately or after the delivery was attempted.
+  // The stream may repeat a record, immediately or after the delivery was attempted. Each event must then still be in one delivery.
   await publish(at, change, change);
   await drain(at);
   await publish(at, change);

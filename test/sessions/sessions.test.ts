@@ -143,7 +143,7 @@ test("a secret that could not be read is read again by the next request", async 
   expect(seen).toEqual(["whispered"]);
 });
 
-/** Creates a session whose access token expires soon. Unlike that of `begun`, its issuer answers. */
+/** Creates a session whose access token expires soon. Its issuer answers, unlike the issuer of `begun`. */
 async function session() {
   const context = warmFunction(db, { now: () => Date.now() });
   return sessionAt(context, await newOwner(context), Date.now());

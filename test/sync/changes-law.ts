@@ -71,7 +71,7 @@ function isOther(kind: string): kind is keyof typeof otherWeights {
 
 const step: fc.Arbitrary<Step> = fc.record({ kind: fc.constantFrom(...kinds), a: fc.nat(1_000), b: fc.nat(1_000) });
 
-/** The steps of a group run at the same time. Most faults occur only in long sequences, when records of all types exist before a change. */
+/** Generates groups of steps. The steps of a group run at the same time. Most faults need long sequences, with records of all types. */
 export const scripts = (minLength: number, maxLength: number) =>
   fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { minLength, maxLength, size: "max" });
 

@@ -81,7 +81,7 @@ interface Pair {
   readonly remove?: (id: number) => Promise<unknown>;
 }
 
-/** Number of the statuses, tags and users that `pairsOf` has added. Their values must differ. */
+/** Number of the statuses, tags and users that `pairsOf` has added. It is a part of their values, so that the values differ. */
 let named = 0;
 
 /** Returns for each type how another user adds and removes a record. The number of records of the other types does not change. */

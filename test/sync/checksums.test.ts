@@ -1,4 +1,4 @@
-/** Tests the checksums of `GET /api/changes`: their values, and that a warm function needs no further read for them. */
+/** Tests the checksums of `GET /api/changes`: their values, and that a warm function reads nothing more in order to compute them. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";

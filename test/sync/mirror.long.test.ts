@@ -19,7 +19,7 @@ const as = await newTeam();
 const API_KEY = await newKey(as.admin, ["prospects:read"]);
 const FILE = join(mkdtempSync(join(tmpdir(), "mirror-")), "mirror.db");
 
-/** Returns true if it has answered the request instead of the service. `count` is the number of the request, from 1. */
+/** May answer a request of the script instead of the service, and then returns true. `count` is the number of the request, from 1. */
 type Trouble = (count: number, response: ServerResponse, script: ChildProcess) => boolean;
 
 /** Runs the script once, with pages of 12 records. Returns its exit code, or the signal that has killed it. */

@@ -38,7 +38,7 @@ test("a list reads a small part of the text of its polygons, and no deleted terr
   for (let i = 0; i < 30; i++)
     made.push(await createTerritory(i % 2 === 0 ? context : newFunction(), caller, { ...empty, polygon }));
   expect(await listed(context, companyId)).toEqual(made.toReversed());
-  // As JSON text, 30 such polygons would need 860 read units. The service stores them packed.
+  // As JSON text, 30 such polygons would need 860 read units. The service stores them packed, so they need at most 120.
   expect((30 * JSON.stringify(polygon).length) / 4_096).toBeGreaterThan(800);
   expect(await units()).toBeLessThanOrEqual(120);
   for (const { id } of made) await deleteTerritory(context, caller, id);

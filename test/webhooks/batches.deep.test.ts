@@ -212,7 +212,7 @@ test("a batch stops before the first record that fails for a while, and its repe
   const Records = TEN.map((id) => created(at, id));
   const { queue } = at.context;
   let sends = 0;
-  // The first call has the messages of all records. It fails, so each of the next calls has the message of one record.
+  // The first call of `send` has the messages of all records. It fails, so each of the next calls has the message of one record.
   const send: typeof queue.send = (entries) =>
     [1, 4].includes(++sends) ? Promise.reject(new BucketUnavailable("the queue fails")) : queue.send(entries);
   const context = { ...at.context, queue: { ...queue, send } };

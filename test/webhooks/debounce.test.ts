@@ -131,7 +131,7 @@ test("a kill at each call leaves each event in one delivery, whose bytes stay th
   });
   expect(calm.posts).toHaveLength(3);
   expect(doubled).toBeGreaterThanOrEqual(cutOff);
-  // At most three kill points lie between a post and the record of its result.
+  // Between a post and the record of its result are at most three kill points. There are three posts, and kills before and after a call.
   expect(doubled).toBeLessThanOrEqual(2 * 3 * 3);
 });
 

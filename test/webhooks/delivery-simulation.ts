@@ -38,7 +38,6 @@ export class DeliverySimulation {
   /** The highest number of concurrent requests to a receiver so far, by its URL. */
   readonly mostInFlight = new Map<string, number>();
   readonly context: EventContext;
-  /** The context of API requests. */
   readonly api: ApiContext;
   sweeps = true;
   answers: (post: Post, now: number) => Answer = () => ({ ms: 0 });
@@ -64,7 +63,7 @@ export class DeliverySimulation {
     this.api = contextOn(db.direct, clock);
     this.context = {
       ...quietContext(table, clock, send),
-      // The simulated clock must not advance during a call to the key service.
+      // The simulated clock must not advance during a call to the key service, so these calls are counted, too.
       secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
       wait: (ms) => this.#rest(ms),
       timeScale,

@@ -91,7 +91,7 @@ describe("events", () => {
     await rename(other.id, "another");
     await receiver.until(2);
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(first.updatedAt) + 4_000);
-    // The order of deliveries is not defined.
+    // The order of deliveries is not defined, so the test finds each delivery by its number of events.
     const ofCount = (count: number) => receiver.receipts.find(({ event }) => event.eventCount === count);
     const [joined, alone] = [ofCount(3)?.event, ofCount(1)?.event];
     expect(joined).toMatchObject({ eventCount: 3, createdAt: first.updatedAt, data: { prospect: { name: "3" } } });

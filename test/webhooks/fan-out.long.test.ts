@@ -202,7 +202,7 @@ test("a heap of 256 MB suffices to publish full batches of the largest event for
   const [published] = await once(worker, "message");
   const { messages, failed, bytes } = Published.parse(published);
   expect(failed).toBe(0);
-  // Lambda passes at most 6 MB of records in one batch.
+  // Lambda passes at most 6 MB of records in one batch, so these batches are nearly as large as possible.
   expect(bytes).toBeGreaterThan(5_500_000);
   // The publisher sends one message for at most 25 events, so each of the two batches of 41 records causes two messages.
   expect(messages).toBe(2 * 2);

@@ -45,7 +45,7 @@ test("deliveries in paused and throttled backlogs are logged as waiting for each
   simulation.clock = START + 2 * MINUTE;
   lines.length = 0;
   await sweep(simulation.context, { assume: "messages-kept" });
-  // The three deliveries of `paused` wait too.
+  // The three deliveries of the company `paused` wait too, so they are counted.
   const waiting = (await deliveriesOf(db, down)).length;
   const [all] = of("deliveries waiting");
   expect(all).toMatchObject({ waiting: waiting + 3, inBacklogs: throttled + 3, oldestDueSeconds: 120 });

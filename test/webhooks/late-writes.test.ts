@@ -19,7 +19,7 @@ import { consume, newPipeline, publish, sweepOwn } from "./pipeline.ts";
 import { deliveries } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
-/** Creates a waiting delivery without a message. */
+/** Creates a waiting delivery without a queue message. */
 async function stage() {
   const at = await newPipeline(db);
   await publish(at);

@@ -1,6 +1,6 @@
 /**
  * Runs publisher, sender and sweeper in one process on a real table, with a simulated queue, receiver and clock. A test can kill the
- * process at any of its calls to them or to the table.
+ * process at any of its calls to the table, the queue or the receiver.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { expect } from "vitest";
@@ -50,7 +50,7 @@ export interface Pipeline {
   readonly calls: string[];
   clock: number;
   kill: Kill | undefined;
-  /** Posts that had begun at the kill. The service may repeat only these, because their results may not be recorded. */
+  /** Number of posts that had begun at the kill. The service may repeat only these, because their results may not be recorded. */
   postsWhenKilled: number;
   /** Work of another process, which runs just before call number `at`. */
   meanwhile: { readonly at: number; readonly work: () => Promise<unknown> } | undefined;
@@ -146,9 +146,10 @@ interface KilledWork<At extends Pipeline> {
 }
 
 /**
- * Runs the work on a pipeline without a kill, and again for each chosen call with a kill before and with a kill after this call takes
- * effect. Checks each killed pipeline: `place` names the kill in the messages of failed tests, `number` is the number of its call in
- * `calls`, the calls without a kill, and `isAfter` says that the call has taken effect. Returns the pipeline without a kill.
+ * Runs the work without a kill, and then again for each chosen call, with a kill before and with a kill after this call takes effect.
+ * Checks each killed pipeline. `place` names the kill in the messages of failed tests, `calls` are the calls of the run without a kill,
+ * `number` is the position of the killed call among them, and `isAfter` is true if this call took effect. Returns the pipeline without a
+ * kill.
  */
 export async function killedAtEach<At extends Pipeline>(
   { stage, run, turns: [before, after] = [0, 2], withQueue }: KilledWork<At>,

@@ -203,7 +203,7 @@ test.for(languages)(
     const [delivery] = await delivered(webhook, 1);
     const { id } = present(delivery);
     await first.untilDone(id);
-    // The second request, whose answer was lost, has written the note.
+    // The second request has written the note, but its answer was lost. The third one has the same key, so it writes no second note.
     expect(gateway.keys).toEqual([id, id, id]);
     await first.stop();
     first.forgetDone(id);
@@ -295,7 +295,7 @@ test.for(["the installed version", "20", "22"])("the commands work with Node.js:
   const [, url = ""] = await untilLine(service, /^ready (\S+)$/);
   const receiverPort = String(await freePort());
   const inbox = newInbox();
-  // Another program may use port 8080.
+  // Another program may use port 8080, so the commands get a free port.
   const here = (command: string): string => command.replaceAll("8080", receiverPort);
   const receiver = run(here(receive), { PATH: path, INBOX: inbox });
   await untilLine(receiver, /^listening on /);

@@ -145,7 +145,7 @@ async function trigger({ at, context, button, triggered }: Stage, n: number): Pr
   const { deliveryId } = await untilDone(() => triggerAction(api, context, at.caller, (n % PROSPECTS) + 1, button));
   expect(triggered.has(deliveryId)).toBe(false);
   triggered.add(deliveryId);
-  // Within ten seconds, the service treats a repeated request as the same trigger.
+  // Within ten seconds, the service treats a repeated request as the same trigger, so the clock advances.
   at.clock += 10_000;
 }
 

@@ -20,7 +20,7 @@ import { newPipeline, type Pipeline, publish, sweepOwn } from "./pipeline.ts";
 import { deliveries } from "./stored-deliveries.ts";
 
 const db = faultyDynamoDb();
-/** Deliveries in the paused backlog of each webhook. */
+/** Number of deliveries in the paused backlog of each webhook. */
 const PAUSED = 5_000;
 const WEBHOOKS = 26;
 const MINUTE = 60_000;
