@@ -79,7 +79,7 @@ describe("the pattern that the gateway checks", () => {
   });
 });
 
-/** The ids of companies that `npm run company` creates are multiples of 128, so their spread over the throttle keys is tested. */
+/** The ids of companies that `npm run company` creates are multiples of 128, so the test spreads such ids over the throttle keys. */
 const ids = Array.from({ length: 3_200 }, (_, i) => (i + 1) * 128);
 
 test("companies are spread evenly over all throttle keys, and none has the key of refused tokens", () => {

@@ -39,7 +39,7 @@ beforeEach(() => {
 const guarded = routes.filter((route) => !route.public);
 const files = new Set(["authorize", ...routes.map(({ file }) => file)]);
 
-/** Returns how often `work` calls the authorizer and each function of the API. Does not count others, which may run at any time. */
+/** Returns how often `work` calls the authorizer and each API function. Other functions may run at any time and are not counted. */
 async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = service.invocations();
   await work();

@@ -14,8 +14,8 @@ const as = await newTeam();
 
 const now = Math.floor(Date.now() / 1_000);
 /**
- * More seconds than this file of tests needs. A bad token whose `nbf` or `iat` must be in the future adds them, so that the time is still
- * in the future when a slow test sends the token.
+ * Number of seconds, more than this file of tests needs. A `nbf` or `iat` that must be in the future is later by this number, so it is
+ * still in the future when a slow test sends the token.
  */
 const WAIT_SECONDS = 600;
 const Claims = z.looseObject({ iss: z.string(), sub: z.string() });
@@ -79,8 +79,8 @@ function tampered(part: number): string {
 
 const NOT_VERIFIED = "signature not verified";
 /**
- * For a token with an unknown key, the service fetches the issuer's keys again, but at most once every few seconds. Until then it does not
- * know whether the signature is wrong, so the 401 may also state no reason.
+ * For a token with an unknown key, the service fetches the issuer's keys again, but at most once every few seconds. Between two
+ * fetches, it does not know whether the signature is wrong, so the 401 may also state no reason.
  */
 const UNKNOWN_KEY = [NOT_VERIFIED, undefined];
 type Reasons = readonly (string | undefined)[];

@@ -181,7 +181,7 @@ describe("a download", () => {
       message: "the bucket gave no more than 0 bytes of a",
     });
     expect(none.requests).toHaveLength(6);
-    // A download fails after six attempts in a row without a byte. Attempt 6 returns bytes here, so only attempt 12 is the last.
+    // A download fails after six attempts in a row without a byte. Attempt 6 returns bytes here, so the download fails at attempt 12.
     const some = await bucketThat((response, number, request) =>
       broken(number === 6 ? 900 : 0)(response, number, request),
     );

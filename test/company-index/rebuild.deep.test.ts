@@ -193,7 +193,7 @@ describe("of two rebuilds", () => {
 });
 
 describe("a renewal of the lock during a rebuild", () => {
-  /** Rebuilds. After the fifth call, runs `meanwhile`, and then the timer that renews the lock. The write of the renewal gets `fault`. */
+  /** Rebuilds the index. After call 5, runs `meanwhile`, and then the timer that renews the lock. The write of the renewal gets `fault`. */
   async function renewing(company: IndexedCompany, meanwhile: () => Promise<unknown>, fault: Fault) {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());

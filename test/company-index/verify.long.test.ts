@@ -153,8 +153,8 @@ test.each(damages)("a check finds that %s; a rebuild repairs it, and flushes con
   expect(faults).toContainEqual(expect.stringMatching(pattern));
   await rebuildOf(company);
   await company.expectListsExact();
-  // When `RETIRED_MS` has passed, the next flush deletes the old part. It must not fail although the manifest that lists the rows of this
-  // part may be damaged.
+  // When `RETIRED_MS` has passed, the next flush deletes the old part. It must not fail, although the test may have damaged
+  // the manifest that lists the rows of this part.
   clock.ms += RETIRED_MS + 1;
   await company.change(staged.ids[0] ?? 0, 70);
   await flushAll(company);

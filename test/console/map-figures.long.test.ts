@@ -27,7 +27,7 @@ const BITS_PER_SECOND = 1_600_000;
 const LATENCY_MS = 150;
 /** How often the page is opened. docs/console.md states the median of nine openings; a comparison with it needs only one. */
 const OPENINGS = isWriting ? 9 : 1;
-/** Maximum milliseconds until the first pin without a connection: ten times the figure of docs/console.md, because other tests may run. */
+/** Maximum milliseconds until the first pin without a connection. It is ten times the documented figure, because other tests may run. */
 const MOST_MS = 10_000;
 
 /** Calls `pinShown` once, with the milliseconds since the browser has requested the page. */

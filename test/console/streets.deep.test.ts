@@ -1,4 +1,4 @@
-/** Tests the map in a real browser: its streets, a provider of streets that does not answer, rings around clusters, and names. */
+/** Tests the map in a real browser: its streets, a provider of streets that does not answer, rings around clusters, and territory names. */
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";

@@ -81,7 +81,7 @@ function plainOf(ring: Ring): { plain: Ring; crosses: boolean } {
   return turns === 0 && crosses ? { plain, crosses } : { plain: ring, crosses: false };
 }
 
-/** The continued ring may go around the earth, so a point has a longitude in each turn. An odd number of them must be inside. */
+/** The continued ring may go around the earth more than once. A point is inside if an odd number of its longitudes (one a turn) is. */
 function expectedOnEarth(ring: Ring, [lng, lat]: readonly [number, number]): boolean {
   const { plain, crosses } = plainOf(ring);
   if (!crosses) return expected(ring, [lng, lat]);

@@ -14,7 +14,7 @@ export const wide = (characters: number, beginning = ""): string =>
 /** Number of records in a long list. An answer with them exceeds Lambda's limit for buffered answers, so the service must stream it. */
 export const STREAMED = 110;
 
-/** Number of imports, and of deliveries. A page of their list is then full. */
+/** Number of imports, and number of deliveries, so that a page of each list is full. */
 export const SUMMARIES = limits.pageSizeMax;
 
 export const text = (max: number): string => wide(max);

@@ -104,7 +104,7 @@ function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number)
   return alike.filter((_, i) => (i - (at % alike.length) + alike.length) % alike.length < count);
 }
 
-/** Returns callers for the row. Each status that the row expects is represented by one or more of them. */
+/** Returns one or more callers for each status that the row expects. */
 function callersOf({ statuses }: Row, at: number): CallerName[] {
   const alike = Map.groupBy(callers, (caller) => statuses[callers.indexOf(caller)]);
   return [...alike.values()].flatMap((same) => someOf(same, at));

@@ -64,7 +64,7 @@ export async function newJob(
   return { kind: "bulk", companyId: caller.companyId, id };
 }
 
-/** Creates a job as the API does, with chunks of the usual size. By default, no queue message is sent, so the test executes it. */
+/** Creates a job as the API does, with chunks of the usual size. By default, no queue message is sent, so the test executes the job. */
 export async function requestedJob(
   context: JobContext,
   { caller, ids }: Pick<Stage, "caller" | "ids">,

@@ -174,8 +174,8 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }) {
     /** Returns an import as the API shows it. */
     summary: async ({ companyId, id }: JobMessage) => summaryOf(await findImport(sound(), companyId, id)),
     /**
-     * Executes `work`, and kills it at call number `last` to the table or the bucket. By default, does not kill it. Returns the number of
-     * calls to this service.
+     * Executes `work`, and kills it at call number `last` to the service (table or bucket) that the death names. By default, does not kill
+     * it. Returns the number of calls to this service.
      */
     killed: async ([when, service]: JobDeath, work: () => Promise<unknown>, last = Number.POSITIVE_INFINITY) => {
       const from = bucket.calls;

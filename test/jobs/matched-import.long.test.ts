@@ -126,7 +126,7 @@ test("rows whose prospects are deleted or changed after the look-up are skipped,
   const company = await seeded();
   const { caller, ids } = company;
   const job = await harness.uploaded(caller, file, update);
-  // One second is enough to check the file, but not to write rows. The next execution must find the changes that follow.
+  // One second is enough to check the file, but not to write rows. The next execution must notice the changes below.
   const sound = harness.sound();
   await harness.run(sound, job, () => 1_000);
   expect((await importOf(job)).progress.step).toBe("write");

@@ -34,7 +34,7 @@ async function listen(behave: (socket: Socket) => void) {
   return { ...receiver, asked };
 }
 
-/** Number of turns of the event loop in which the deadline must end the exchange. Another timer would need more turns. */
+/** Number of turns of the event loop in which the deadline must end the exchange. Waiting for another timer would take more turns. */
 const TURNS = 50;
 
 async function endsAtDeadline(exchange: ReturnType<typeof post>): Promise<Awaited<ReturnType<typeof post>>> {

@@ -74,7 +74,7 @@ describe("the rows of a page", () => {
     expect(page.total).toBe(1);
   });
 
-  // Each chosen read is followed by a rename. In the first case, the list makes two such reads, and shows the first rename.
+  // A rename follows each read that the function selects. In the first case, it selects two reads, and the list shows the first rename.
   test.each([
     ["after each snapshot are read again, and no other rows are", isLook, { name: "1", writes: 2, rounds: 3 }],
     [

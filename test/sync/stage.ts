@@ -13,7 +13,7 @@ import { feedOf } from "./feed.ts";
 const REPS = 3;
 let stages = 0;
 
-/** Advances at each reading, because a request for changes uses copies of records only if they are later than the last request. */
+/** Returns a clock that advances at each reading: a page uses copies of records only if they are later than the last request. */
 export function tickingClock(): Clock {
   let nowMs = Date.now();
   return { now: () => (nowMs += 10) };

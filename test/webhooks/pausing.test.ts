@@ -134,7 +134,7 @@ test("a webhook that is deleted during its resumption is not found", async () =>
   await at.pause();
   const { table, queue } = at.context;
   const context = { ...at.api, table };
-  // The webhook is deleted after the request for its resumption has read its row.
+  // The webhook is deleted after the request for its resumption has read the webhook's row.
   at.meanwhile = { at: at.calls.length + 2, work: () => deleteWebhook(at.api, at.companyId, at.webhookId) };
   const resumed = resumeWebhook(context, queue, at.companyId, at.webhookId);
   await expect(resumed).rejects.toMatchObject({ code: "not_found" });

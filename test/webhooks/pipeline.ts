@@ -140,7 +140,7 @@ export const publishIds = (at: Pipeline, ids: readonly number[]): Promise<void> 
 interface KilledWork<At extends Pipeline> {
   readonly stage: () => Promise<At>;
   readonly run: (at: At) => Promise<unknown>;
-  /** Choose the calls at which the work is killed before and after their effect. They are the parameter `turn` of `killPointsOf`. */
+  /** The parameters `turn` of `killPointsOf`, which choose the calls for the kills before and after a call takes effect. */
   readonly turns?: readonly [before: number, after: number];
   readonly withQueue?: Kill["withQueue"];
 }
