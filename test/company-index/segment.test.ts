@@ -74,7 +74,7 @@ test("a damaged byte anywhere is an error, never other content", { tags: "sized"
       } catch (error) {
         if (!(error instanceof IndexUnreadable)) throw error;
       }
-      // A few bits in the header of a compressed block have no meaning. Changing one of them is harmless.
+      // A few bits in the header of a compressed block have no meaning. A change of such a bit leaves the content as it is.
       if (read !== good) expect(read).toEqual(good);
     }
     expect(() => decode(group, bytes.subarray(0, -1))).toThrow(IndexUnreadable);

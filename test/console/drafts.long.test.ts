@@ -54,7 +54,7 @@ test("a chosen file keeps its mapping, and itself up to 1 MB, until it is import
 
   await choose(doors(1_000, "x".repeat(1_000)));
   await summary.getByText("1,000 prospects would be created.").waitFor();
-  // The service refuses a mapping of two columns to `name`. The user can then change it.
+  // The service refuses a mapping of two columns to `name`. The user can then change the mapping.
   await column("Text").selectOption("name");
   await page.getByRole("alert").getByText("name").waitFor();
   await closeMessages(page);

@@ -33,7 +33,7 @@ const bitsOf = (area: RingArea, points: readonly (readonly [number, number])[]) 
     Float64Array.from(points, ([, lat]) => lat),
   );
 
-/** Tests the points both one by one and all at once. Fails if the results differ. */
+/** Tests which points are inside the ring, both one by one and all at once. Fails if the results differ. */
 function found(ring: Ring, points: readonly (readonly [number, number])[]): boolean[] {
   const area = new RingArea(ring);
   const single = points.map(([lng, lat]) => area.contains(lng, lat));

@@ -76,7 +76,7 @@ test.each(freeForms)("%s: free JSON in %s%s has its own limits", async (route, f
 
 type Fields = Readonly<Record<string, readonly string[]>>;
 
-/** The routes that create and change a record, both with these fields. */
+/** Returns the route that creates a record and the route that changes it, each with these fields. */
 const both = (collection: string, fields: readonly string[], one = `${collection}/{id}`): Fields => ({
   [`POST ${collection}`]: fields,
   [`PATCH ${one}`]: fields,

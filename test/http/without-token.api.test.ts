@@ -44,7 +44,7 @@ test.each(floods)(
   },
 );
 
-/** Clients that break off at once. They are more than the environments of a function, so each environment serves such a client. */
+/** Number of clients that break off at once. A function has fewer environments, so each environment serves such a client. */
 const READERS = 10;
 
 async function breakOff(method: string, path: string): Promise<string> {

@@ -36,7 +36,7 @@ const harness = faultyJobs(db, now);
 const { summary } = harness;
 beforeEach(() => harness.clear());
 
-/** An import writes batches of 2 048 rows, so this file needs two batches. */
+/** Number of rows that need two batches, because an import writes batches of 2 048 rows. */
 const ROWS_OF_TWO_BATCHES = 2_100;
 const UPDATED = 200;
 const CREATED = 3;

@@ -23,7 +23,7 @@ const byUpload = (file: File, body: { dryRun?: boolean } = {}) => uploadFile(as.
 
 /** How a spreadsheet program saves a file: by default in UTF-8 without a byte order mark, and with "\r\n" at the end of each line. */
 interface Spreadsheet {
-  /** The name of the program and of its menu command that saves such a file. */
+  /** The name of the program and of its menu command that saves a file in this form. */
   readonly saved: string;
   readonly delimiter: "," | ";" | "\t";
   readonly encoding?: "utf-16le" | "windows-1252";

@@ -79,7 +79,7 @@ export class SmallService {
     this.#reason = reason;
   }
 
-  /** Returns a phone that uses this service. Its clock differs from that of the service by `clockErrorMs`. */
+  /** Returns a phone that uses this service. The phone's clock differs from the service's clock by `clockErrorMs`. */
   newPhone({ clockErrorMs = 0, ...options }: Partial<PhoneOptions> & { readonly clockErrorMs?: number } = {}): Phone {
     return new Phone({
       baseUrl: "http://service.test",

@@ -31,7 +31,7 @@ const counter = createHook({
 beforeAll(() => counter.enable());
 afterAll(() => counter.disable());
 
-/** Time limit of a look-up, far below that of the service, so that the tests are short. */
+/** Maximum milliseconds of a look-up, far fewer than in the service, so that the tests are short. */
 const LOOKUP_MS = 400;
 let clock = 0;
 const resolver = (more: object = {}): Resolve =>

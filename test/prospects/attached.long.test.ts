@@ -159,7 +159,7 @@ const operations: Readonly<Record<string, Operation>> = {
   },
 };
 
-/** The fault plans of call number `at`. After a kill, all later calls fail too. */
+/** The plans with a fault at call number `at`. After a kill, all later calls fail too. */
 const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
   "killed before": (at) => killedAt(at),
   "killed after": (at) => killedAt(at, { kind: "lose reply" }),

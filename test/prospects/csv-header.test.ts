@@ -1,4 +1,4 @@
-/** Tests which columns of a file an import reads: exact headers, synonyms, repeated headers and those of a mapping. */
+/** Tests which columns of a file an import reads: exact headers, synonyms, repeated headers and headers that a mapping names. */
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -11,7 +11,7 @@ import { newOwner, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
 const REQUESTS = 30;
-/** Number of further statuses for which the company has room. */
+/** Number of statuses that the company can still create. */
 const ROOM = 3;
 /** The lowest id of the rows that the test writes directly. The service assigns no such high ids in the test. */
 const UNUSED_IDS = 1_000_000_000;

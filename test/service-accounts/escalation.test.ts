@@ -145,7 +145,7 @@ class Run {
       await this.step({ do: "new account", by: 0, rights: { role: "admin", permissions: [] } });
     }
     await this.step({ do: "new key", by: 2, pick: 1, scopes: ["keys:manage"], days: 366 });
-    // Session 4 is that of the new key. With it, the key of one account creates a key of another account.
+    // Session 4 belongs to the new key. In it, the key of one account creates a key of another account.
     await this.step({ do: "new key", by: 4, pick: 2, scopes: ["keys:manage"], days: 366 });
     expect(this.madeByKeys).toBe(1);
   }

@@ -1,4 +1,4 @@
-/** Tests that a fault of one event or queue message does not affect the others of its batch. */
+/** Tests that a fault of one event or queue message does not affect the other events or messages of its batch. */
 import { setImmediate as turn } from "node:timers/promises";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
@@ -95,7 +95,7 @@ test("each delivery is posted once, although stream batches overlap and messages
 test("no delivery is lost or sent twice if calls of the table take effect in part or lose their replies", async () => {
   const at = await newPipeline(db);
   await beQuick(at);
-  // Every second answer is too long for the row of its delivery, so these attempts need rows of their own.
+  // Every second answer is too long for the row of its delivery, so the attempts with these answers need rows of their own.
   at.answers = (_, number) => ({ answer: number % 2 === 0 ? "" : "x".repeat(200) });
   const disturbed: Pipeline = { ...at, context: { ...at.context, table: db.table } };
   const failures = new Map<string, number>();

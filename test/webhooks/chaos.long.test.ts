@@ -19,7 +19,7 @@ import { dataOf, Identified } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
 import { restartable } from "../jobs/restarted-service.ts";
 
-/** Number of writes, which is high enough to start a flush. */
+/** Number of writes. It is high enough to start a flush. */
 const WRITES = sized({ short: 70, wide: 1_000 });
 const AT_ONCE = 8;
 const SETTLED_MS = 240_000;

@@ -22,7 +22,7 @@ import { createRegistration, createWebhook, pauseWebhook, resumeWebhook } from "
 import { newOwner } from "../harness/warm-function.ts";
 import { accepted, allowLoopback, automatic, creation, quietContext, START } from "./fixtures.ts";
 
-/** SQS makes a failed message visible again after six times the time-out of the deliverer. */
+/** Milliseconds until SQS makes a failed message visible again: six times the time-out of the deliverer. */
 const VISIBILITY_MS = 90_000;
 
 /** A kill at call number `at` to the table, the queue or the receiver, before or after the call takes effect. */

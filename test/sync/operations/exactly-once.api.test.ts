@@ -35,7 +35,7 @@ test("each operation has its effect once, although each batch is sent up to six 
       operation("note.create", { clientRecordId, fields: { body: `${i} second` } }),
     ];
   });
-  // The operations of several prospects are mixed, as a user makes them. Those of one prospect keep their order.
+  // The operations of several prospects are mixed, as a user makes them. The operations of one prospect keep their order.
   const operations = Array.from({ length: OPERATIONS }, (_, turn) => made.map((own) => present(own[turn])));
   const ordered = Array.from({ length: Math.ceil(size.prospects / 10) }, (_, group) =>
     operations.flatMap((turn) => turn.slice(group * 10, group * 10 + 10)),
