@@ -35,7 +35,7 @@ const contract = {
 /** Milliseconds until Lambda stops the function. Each test sets them, so that no test depends on the machine's speed. */
 const left = { ms: 0 };
 const PLENTY = 60_000;
-/** Milliseconds that do not suffice to write rows, but to mark the import as failed. */
+/** Milliseconds that suffice to mark the import as failed, but not to write rows. */
 const LATE = 2_500;
 const OVER = 0;
 
