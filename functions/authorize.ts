@@ -10,7 +10,7 @@ import { callerOfSession } from "#shared/sessions/stored.ts";
 
 useKeyService();
 
-/** Caches nothing: API Gateway caches the result for 60 s, and a second cache would let revoked rights work longer. */
+/** Reads the rights in each call, because API Gateway caches the result for 60 s, and a second cache would keep revoked rights longer. */
 export const handler = authorizer(async (context, authorization) => {
   const sessionId = sessionIdOf(authorization);
   if (sessionId !== undefined) return callerOfSession(context, sessionId);

@@ -1,6 +1,6 @@
 /**
  * POST /health/webhooks: answers a webhook with its signature and the digest of its body. The smoke test sends its webhook here, and reads
- * the answer in the log of deliveries, so it needs no public address.
+ * the answer in the log of deliveries, so the smoke test needs no receiver of its own.
  */
 import { createHash } from "node:crypto";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";

@@ -1,4 +1,4 @@
-/** POST /api/service-accounts/{id}/keys: creates a key. */
+/** POST /api/service-accounts/{id}/keys: creates an API key for a service account. */
 import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import * as limits from "#shared/limits.ts";

@@ -1,4 +1,4 @@
-/** GET /api/service-accounts/{id}/keys: lists the keys of a service account. */
+/** GET /api/service-accounts/{id}/keys: lists the API keys of a service account. */
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

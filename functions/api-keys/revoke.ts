@@ -1,4 +1,4 @@
-/** DELETE /api/service-accounts/{id}/keys/{keyId}: revokes a key. */
+/** DELETE /api/service-accounts/{id}/keys/{keyId}: revokes an API key. */
 import { command } from "#shared/http/endpoint.ts";
 import { revokeKey } from "#shared/reference/api-keys.ts";
 import { KeyPath, RevokedKey } from "#shared/reference/service-account-schema.ts";

@@ -1,4 +1,4 @@
-/** POST /api/service-accounts/{id}/keys/{keyId}/rotate: replaces a key by a new one. */
+/** POST /api/service-accounts/{id}/keys/{keyId}/rotate: replaces an API key by a new one. */
 import { command } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
 import { rotateKey } from "#shared/reference/api-keys.ts";

@@ -1,4 +1,4 @@
-/** POST /api/service-accounts/{id}/keys/{keyId}/take-over: makes the caller responsible for a key, in place of its creator. */
+/** POST /api/service-accounts/{id}/keys/{keyId}/take-over: makes the caller responsible for an API key, in place of the key's creator. */
 import { command } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
 import { takeOverKey } from "#shared/reference/api-keys.ts";

@@ -1,4 +1,4 @@
-/** The publisher, which the table's stream invokes. After a transient fault, Lambda invokes it again from the failed record on. */
+/** The publisher, which the table's stream invokes. After a transient fault, Lambda repeats the records from the failed one on. */
 import { eventContext } from "#shared/webhooks/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 

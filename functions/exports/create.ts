@@ -1,4 +1,4 @@
-/** POST /api/prospects/exports: starts an export job. A streamed response with very many prospects would take too long. */
+/** POST /api/prospects/exports: starts an export job, because one response with very many prospects would take too long. */
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { command } from "#shared/http/endpoint.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";

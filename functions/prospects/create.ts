@@ -1,4 +1,4 @@
-/** POST /api/prospects: creates a prospect. With `matchBy`, it returns an existing prospect that has the same key. */
+/** POST /api/prospects: creates a prospect. With `matchBy`, returns an existing one with the same value in this field. */
 import { command } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
 import { NewProspect } from "#shared/prospects/input.ts";

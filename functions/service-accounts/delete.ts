@@ -19,8 +19,8 @@ export const handler = command(
     try {
       return { ...(await deleteAccount(context, caller, path.id)), after: settled };
     } catch (error) {
-      // Also waits after `not_found`: an earlier request may have deleted the account, and one of its jobs may still write with the old
-      // rights. If the account never existed, `settled` throws `not_found` too.
+      // After `not_found` too, the request waits for the account's jobs: an earlier request may have deleted the account, and a job may
+      // still write with the old rights. If the account never existed, `settled` throws `not_found` too.
       await settled();
       throw error;
     }

@@ -1,4 +1,4 @@
-/** GET /api/changes: returns pages of a snapshot of all records that the caller may see, and then the changes since it began. */
+/** GET /api/changes: returns a snapshot of all records that the caller may see, and then the changes since the snapshot began. */
 import { apiContext } from "#shared/context.ts";
 import { streamEndpoint } from "#shared/http/streaming.ts";
 import * as limits from "#shared/limits.ts";

@@ -18,7 +18,7 @@ export const handler = streamText(
     response: TerritoryCollection,
   },
   async ({ context, caller }) => {
-    // Waits for the first territories, so that the client gets an error response if reading them fails.
+    // Waits for the first territory before the response begins. If reading it fails, the client still gets an error response.
     const features = await begun(jsonArray(TerritoryFeature, featuresOf(listTerritories(context, caller.companyId))));
     return (async function* () {
       yield '{"type":"FeatureCollection","features":';

@@ -21,7 +21,7 @@ export const handler = command(
       const plan = await disableOrWithdraw(context, identityProvider(), caller, path.id);
       return { ...plan, after: () => Promise.all([plan.after?.(), settled()]) };
     } catch (error) {
-      // Also waits after `not_found`: an earlier request may have disabled the user, and a job may still write with the old rights.
+      // Waits for the user's jobs after `not_found` too: if an earlier request has disabled the user, they may still have the old rights.
       await settled();
       throw error;
     }
