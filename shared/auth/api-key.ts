@@ -3,14 +3,14 @@ import { createHash, randomInt, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** The keys of a service account share the first characters of their ids, which are the id of the account's key ring. */
+/** Characters of the id of a key ring. The id of each key of a service account begins with the id of the account's key ring. */
 export const RING_ID = 7;
 const ID = 8;
 const SECRET = 32;
 const CHECKSUM = 6;
 const FORM = `pck_[0-9A-Za-z]{${ID}}_[0-9A-Za-z]{${SECRET + CHECKSUM}}`;
 
-/** The pattern of a whole Authorization header with an API key. It is one alternative of the pattern that API Gateway checks. */
+/** The pattern of a whole Authorization header with an API key. API Gateway accepts headers of this and two other forms. */
 export const KEY_PATTERN = `^[Bb][Ee][Aa][Rr][Ee][Rr] +${FORM}$`;
 const header = new RegExp(KEY_PATTERN);
 
@@ -27,7 +27,7 @@ function checksumOf(text: string): string {
   return checksum;
 }
 
-/** Returns an id that no key of the ring has, and no id of the last four changes, because functions refuse a revoked id for a minute. */
+/** Returns an unused id for a key. Ids of the ring's last four changes are not used, because functions refuse a revoked id for a minute. */
 export function newKeyId(ring: string, changes: number, isTaken: (id: string) => boolean): string {
   for (let next = 11 * changes; ; next++) {
     const id = ring + ALPHABET.charAt(next % ALPHABET.length);
@@ -40,7 +40,7 @@ export function newKey(id: string): string {
   return text + checksumOf(text);
 }
 
-/** Undefined if the header has no text in the form of a key. The checksum may be wrong. */
+/** Returns the API key in an Authorization header, even if its checksum is wrong. Undefined if the header contains no key. */
 export const keyIn = (authorization: string): string | undefined =>
   header.test(authorization) ? authorization.slice(authorization.lastIndexOf(" ") + 1) : undefined;
 
@@ -49,9 +49,9 @@ export const hasChecksum = (key: string): boolean => key.slice(-CHECKSUM) === ch
 export const idOf = (key: string): string => key.slice("pck_".length, "pck_".length + ID);
 export const ringOf = (keyId: string): string => keyId.slice(0, RING_ID);
 
-/** The table contains only this hash. A secret is random and long, so it needs no slow hash. */
+/** The table contains only this hash of the key. A fast hash is secure enough, because the key's secret is random and long. */
 export const digestOf = (key: string): string => createHash("sha256").update(key).digest("base64url");
 
-/** Takes the same time for all digests, so that the time of a refusal tells an attacker nothing. */
+/** Takes the same time for all digests, so that the time of a refusal tells an attacker nothing about the stored digest. */
 export const isSame = (digest: string, other: string): boolean =>
   timingSafeEqual(Buffer.from(digest, "base64url"), Buffer.from(other, "base64url"));

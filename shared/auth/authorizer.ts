@@ -1,4 +1,4 @@
-/** The Lambda authorizer: verifies the Authorization header, and returns a policy with the caller's rights, which API Gateway caches. */
+/** The Lambda authorizer: verifies the Authorization header and returns a policy with the caller's rights. API Gateway caches policies. */
 import type { APIGatewayAuthorizerResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
 import { type Caller, contextOf } from "#shared/auth/caller.ts";
@@ -12,7 +12,7 @@ import { errorFields, log, withLogContext } from "#shared/log.ts";
 
 const TokenEvent = z.object({ type: z.literal("TOKEN"), authorizationToken: z.string(), methodArn: z.string() });
 
-/** API Gateway answers 401 only for exactly this message. After any other error, it answers with a server error. */
+/** API Gateway answers 401 if the authorizer throws an error with exactly this message. After other errors, it reports a server error. */
 const UNAUTHORIZED = "Unauthorized";
 
 /** `authenticate` returns the caller for an Authorization header, or throws `unauthenticated`. */
@@ -33,7 +33,7 @@ export const authorizer =
       }
     });
 
-/** Allows all endpoints, because API Gateway uses the cached policy for each of them. Each endpoint checks the caller's rights itself. */
+/** The policy allows all endpoints, because API Gateway uses one cached policy for all. Each endpoint checks the caller's rights itself. */
 const authorization = (caller: Caller, methodArn: string): APIGatewayAuthorizerResult => ({
   principalId: `${caller.companyId}/${caller.userId}`,
   policyDocument: policy("Allow", methodArn),
@@ -41,7 +41,7 @@ const authorization = (caller: Caller, methodArn: string): APIGatewayAuthorizerR
   usageIdentifierKey: throttleKey(setting("THROTTLE_KEY_PREFIX"), throttleSlot(caller.companyId)),
 });
 
-/** API Gateway caches this policy, so the reason must be a property of the token alone. A disabled user gets an error instead. */
+/** Refuses a token. API Gateway caches this policy, so the reason must depend on the token alone. A disabled user gets an error instead. */
 const refusal = (reason: Refusal, methodArn: string): APIGatewayAuthorizerResult => ({
   principalId: "refused",
   policyDocument: policy("Deny", methodArn),
@@ -58,7 +58,7 @@ function policy(Effect: "Allow" | "Deny", methodArn: string): APIGatewayAuthoriz
   };
 }
 
-/** Returns the error to throw for `error`, and logs the reason, but never the token. API Gateway caches only policies, not errors. */
+/** Converts `error` to an error for API Gateway, and logs the reason, but never the token. API Gateway caches policies, but no errors. */
 function gatewayError(error: unknown): Error {
   if (error instanceof ApiError && error.code === "unauthenticated") {
     log.info("unauthorized", { reason: error.message });

@@ -10,7 +10,7 @@ export interface Caller {
   readonly userId: number;
   readonly role: Role;
   readonly permissions: readonly Permission[];
-  /** Undefined for a person. */
+  /** The API key of the request. Undefined for a person. */
   readonly key?: { readonly id: string; readonly scopes: readonly Scope[] } | undefined;
 }
 
@@ -35,11 +35,11 @@ export const common = (one: Rights, other: Rights): { role: Role; permissions: P
   permissions: effectivePermissions(one).filter((permission) => may(other, permission)),
 });
 
-/** Undefined if the caller may see all prospects. Use it for lists, for reads of one prospect and for the conditions of writes. */
+/** The caller may see only the prospects of this assignee. Undefined if the caller may see all. Lists, reads and writes must check it. */
 export const visibleAssignee = (caller: Caller): number | undefined =>
   may(caller, "canViewAllProspects") ? undefined : caller.userId;
 
-/** API Gateway passes contexts of strings, and caches them for a minute. So the next release must understand these fields. */
+/** The caller as strings, which API Gateway passes to endpoints. It caches them for a minute, so a new release must understand old ones. */
 export const contextOf = ({ companyId, userId, role, permissions, key }: Caller) => ({
   companyId: `${companyId}`,
   userId: `${userId}`,

@@ -23,12 +23,12 @@ export const Identity = z.object({
   invitedUntil: z.optional(z.int()),
   /** The time at which an operator suspended the company. Nobody can sign in to a suspended company. */
   suspendedAt: z.optional(z.string()),
-  /** The address that the invitation reserves, in lower case. Undefined after the user has accepted, or if another company has it. */
+  /** The e-mail address that the invitation reserves, in lower case. Undefined after the first sign-in, or if another company has it. */
   email: z.optional(z.string()),
 });
 type Identity = z.infer<typeof Identity>;
 
-/** The first sign-in accepts the invitation. Throws `unauthenticated` if the user, the company or the invitation is not valid. */
+/** Returns the user with a token subject, and accepts an invitation. Throws `unauthenticated` if one of these or the company is invalid. */
 export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">, sub: string): Promise<Caller> {
   const { table } = context;
   const item = await table.get(keys.identity(sub));

@@ -17,9 +17,9 @@ export interface IdentityProvider {
   readonly takesSubjects: boolean;
   /** Minimum milliseconds of an invitation request. A shorter time would reveal that another company has the e-mail address. */
   readonly answersAfterMs: number;
-  /** Registers the address, or resumes an interrupted registration. `known` is the subject of an earlier call. */
+  /** Creates the user and sends the mail, or sends the mail again. `known` is the token subject that an earlier call has returned. */
   invite(email: string, known?: string): Promise<{ readonly sub: string }>;
-  /** Does nothing if the user is unknown or has already signed in. */
+  /** Removes an invited user. Does nothing if the user is unknown or has already signed in. */
   withdraw(email: string): Promise<void>;
 }
 
@@ -31,13 +31,13 @@ export const directoryOnly: IdentityProvider = {
   withdraw: async () => undefined,
 };
 
-/** The time of an invitation request. A user pool usually needs less time to create a user and send the mail. */
+/** Minimum milliseconds of an invitation request. A user pool usually needs less time to create a user and send the mail. */
 const ANSWERS_AFTER_MS = 2_000;
 
 export function userPool(id: string, client: CognitoIdentityProviderClient = cognitoClient()): IdentityProvider {
   const pool = { id, client };
 
-  /** The pool sends the mail again, unless the user has already accepted. */
+  /** Sends the invitation mail again, unless the user has already accepted. */
   async function inviteAgain(email: string): Promise<PoolUser | undefined> {
     const user = await findPoolUser(pool, email);
     if (user?.isInvited) await resendInvitation(pool, email);

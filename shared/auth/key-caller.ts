@@ -12,7 +12,7 @@ import { ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 
-/** A request waits at most this long for the write of the time at which its key was used. */
+/** Milliseconds that a request waits, at most, while the time of its key's use is stored. */
 const USE_MS = 500;
 
 type Context = Pick<ApiContext, "table" | "clock">;
@@ -24,7 +24,7 @@ interface Refused {
 /** The last refusal of each key id. Because of this cache, repeated guesses of a key's secret cost only one read a minute. */
 const refusals = new LRUCache<string, Refused>({ max: 10_000 });
 
-/** Unknown, wrong, expired and revoked keys get the same refusal after as many reads, so a refusal does not show which keys exist. */
+/** Returns the caller of an API key. All invalid keys get the same refusal after the same reads, so it does not show which keys exist. */
 export async function callerOfKey(context: Context, text: string): Promise<Caller> {
   if (!hasChecksum(text)) throw refused();
   const id = idOf(text);
@@ -44,20 +44,20 @@ export async function callerOfKey(context: Context, text: string): Promise<Calle
   return { companyId, userId, ...common(rights, key.creatorRights), key: { id, scopes: scopesOf(key) } };
 }
 
-/** An orphaned key, of which a sponsor got a lower role or was disabled, lacks the two scopes by which it could give rights to others. */
+/** If a sponsor of the key got a lower role or was disabled, the key loses the two scopes by which it could give rights to others. */
 const scopesOf = ({ scopes, orphanedAt }: StoredKey): StoredKey["scopes"] =>
   orphanedAt === undefined ? scopes : scopes.filter((scope) => scope !== "keys:manage" && scope !== "users:manage");
 
 const refused = (): TokenRefused => new TokenRefused("unknown, expired or revoked key", "The API key is not valid.");
 
-/** Returns the key of the ring with this text. Undefined if there is none, or if it cannot be used now. */
+/** Returns the stored key of the ring for an API key (`text`). Undefined if the ring has no such key, or if the key cannot be used now. */
 function matching(ring: StoredKeyRing | undefined, text: string, nowMs: number): StoredKey | undefined {
   if (ring === undefined || !ring.rights.isActive || ring.suspendedAt !== undefined) return undefined;
   const digest = digestOf(text);
   return ring.keys.find((key) => isSame(key.digest, digest) && isLive(key, nowMs));
 }
 
-/** Stores the time of the use. After a failure or a concurrent write of the ring, an older time stays. */
+/** Stores the time of the key's use. If this fails or another request changes the ring, the time of an earlier use stays. */
 async function noteUse({ table }: Context, ring: StoredKeyRing, { id }: StoredKey, nowMs: number): Promise<void> {
   const known = ring.lastUsed?.[id];
   if (known !== undefined && nowMs - Date.parse(known) < limits.keyUseMs) return;

@@ -26,7 +26,7 @@ export const StoredKey = z.object({
   orphanedAt: z.optional(Timestamp),
   /** The key that replaces this one after a rotation. */
   replacedBy: z.optional(z.string()),
-  /** The last reminder of the expiry that was sent: how many days before the expiry it was due. */
+  /** The last sent reminder of the key's expiry: the number of days before the expiry at which this reminder was due. */
   daysLeft: z.optional(z.int()),
 });
 export type StoredKey = z.infer<typeof StoredKey>;
@@ -67,7 +67,7 @@ export async function readRing({ table }: Pick<ReadContext, "table">, { sub }: S
 /** Maximum keys in a ring, together with ended ones. Ended keys stay while there is room, because the API shows when they were used. */
 export const KEPT = 10;
 
-/** Changes the keys or rights of a ring, if it has not changed since `before` was read. The notices are mailed to admins at `mailAt`. */
+/** Writes the keys and rights of a ring if it is still as in `before`. Notices about the changes are mailed to admins at `mailAt`. */
 export function ringWrite(
   before: StoredKeyRing,
   { rights, ...after }: Pick<StoredKeyRing, "keys" | "rights">,
@@ -105,7 +105,7 @@ export function reminded(key: StoredKey, nowMs: number): StoredKey {
 
 export const isUnchanged = ({ version }: StoredKeyRing): Condition => equals("version", version);
 
-/** Returns the changes to report between two states of a ring. A key that leaves the ring after its end does not count as revoked. */
+/** Returns notices about keys that a write of a ring revokes, orphans or reminds of. A key that is removed after its end is not revoked. */
 export function keyNotices(before: readonly StoredKey[], after: readonly StoredKey[], nowMs: number): KeyNotice[] {
   return before.flatMap((was): KeyNotice[] => {
     const key = after.find(({ id }) => id === was.id);

@@ -23,10 +23,10 @@ export const Scope = named(
 );
 export type Scope = z.infer<typeof Scope>;
 
-/** The scope that a key needs for an endpoint. Of several scopes, one is enough. */
+/** The scope that a key needs for an endpoint. If it is a list, the key needs only one of these scopes. */
 export type NeededScope = Scope | readonly Scope[] | "none";
 
-/** Returns the scopes as a list. Undefined if the endpoint needs no scope. */
+/** Returns the needed scopes as a list. Undefined if the endpoint needs no scope. */
 export const scopesOf = (needed: NeededScope): readonly Scope[] | undefined => {
   if (needed === "none") return undefined;
   return typeof needed === "string" ? [needed] : needed;

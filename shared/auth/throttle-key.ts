@@ -1,12 +1,12 @@
-/** Chooses the API key by which API Gateway limits a company's requests (infra/stack/company-throttle.ts). */
+/** Chooses the throttle key of a company: API Gateway limits the requests with one such key (infra/stack/company-throttle.ts). */
 
 /** Number of throttle keys for companies. Several companies may share a key: for two given companies, the probability is 1 / 32. */
 export const THROTTLE_KEYS = 32;
 
-/** The key of requests with refused tokens. No company has this key, so these requests do not use up the limit of a company. */
+/** The throttle key of requests with refused tokens. No company has it, so these requests do not use up the limit of a company. */
 export const REFUSED = 0;
 
-/** Returns a number from 1 to THROTTLE_KEYS by a hash. Company ids are not consecutive, so a modulo of the ids could be uneven. */
+/** Returns the number of the company's throttle key, from 1. It is a hash, because ids are not consecutive and a modulo could be uneven. */
 export function throttleSlot(companyId: number): number {
   let hash = companyId ^ Math.floor(companyId / 2 ** 32);
   // The last steps of MurmurHash3: each bit of the result depends on each bit of the id.

@@ -24,10 +24,10 @@ const FETCH_TIMEOUT_MS = 2_000;
  */
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 
-/** Tolerated difference between the clocks of the issuer and of the service. */
+/** Tolerated difference between the clocks of the token issuer and of the service. */
 const LEEWAY_SECONDS = 60;
 
-/** RFC 6750: the reason in the header `WWW-Authenticate`. API Gateway caches it, so it is a property of the token alone. */
+/** The reason of a 401, in the header `WWW-Authenticate` (RFC 6750). API Gateway caches the reason, so it depends on the token alone. */
 export type Refusal =
   | "expired"
   | "not yet valid"
@@ -81,7 +81,7 @@ export async function verifiedSubject(authorization: string): Promise<string> {
 
 type SubjectOfToken = (token: string, audience: readonly string[]) => Promise<string>;
 
-/** The result throws `unauthenticated` for an invalid token, and `unavailable` if the issuer's keys cannot be fetched. */
+/** The returned function throws `unauthenticated` for an invalid token, and `unavailable` if the issuer's keys cannot be fetched. */
 export function tokenSubjects(issuer: Issuer): SubjectOfToken {
   let verifier: Promise<Verify> | undefined;
   return async (token, audience) => {
@@ -107,8 +107,8 @@ export function tokenSubjects(issuer: Issuer): SubjectOfToken {
 function refused(error: unknown): ApiError {
   const cause = error instanceof JwtBaseError ? error : undefined;
   const detail = "The access token is not valid.";
-  // The library does not know the token's key yet, but may find it when it fetches the keys again some seconds later. API Gateway would
-  // cache a TokenRefused for longer, so this refusal is another error.
+  // The library does not know the token's signing key yet, but may get it when it fetches the keys again some seconds later. API Gateway
+  // would cache a TokenRefused for longer than that, so this refusal is another error.
   if (error instanceof WaitPeriodNotYetEndedJwkError) return unauthenticated(detail, cause);
   return new TokenRefused(refusalOf(error), detail, cause);
 }
@@ -169,7 +169,7 @@ function assertAudience(payload: JwtPayload, audience: readonly string[]): void 
   }
 }
 
-/** Checks the form of the keys. Without the check, the library would report an invalid token for a fault of the issuer. */
+/** Fetches the issuer's keys and checks their form. Otherwise, the library would report malformed keys as an invalid token. */
 async function fetchKeys(url: string): Promise<ArrayBuffer> {
   const bytes = await fetchBytes(url);
   try {
@@ -181,8 +181,8 @@ async function fetchKeys(url: string): Promise<ArrayBuffer> {
 }
 
 /**
- * The library's own function would refuse a local issuer without TLS. A failed request is sent once more, because the issuer may have
- * closed a connection while Lambda had paused the function.
+ * Replaces the library's function for requests, which would refuse a local issuer without TLS. A failed request is sent once more, because
+ * the issuer may have closed a connection while Lambda had paused the function.
  */
 async function fetchBytes(url: string): Promise<ArrayBuffer> {
   const read = async (): Promise<ArrayBuffer> => {

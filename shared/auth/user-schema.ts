@@ -56,7 +56,7 @@ export const userFields = {
 export const UserRights = z.object({ role: Role, permissions: z.array(Permission), isActive: z.boolean() });
 export type UserRights = z.infer<typeof UserRights>;
 
-/** How often a field changed that other records show, such as a name. Undefined if there was no such change. */
+/** How often a field of the record has changed that other records show, such as a user's name. Undefined if it has never changed. */
 export const Renames = z.optional(z.int());
 
 /** `sub` is the subject of the user's tokens, or the id of the key ring of a service account. */

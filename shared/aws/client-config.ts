@@ -46,7 +46,7 @@ class SdkLog {
 
 const sdkLog = new SdkLog();
 
-/** The retry mode is not `adaptive`, which slows down all requests after one throttled key and ignores the unprocessed keys of a batch. */
+/** The retry mode `adaptive` would slow down all requests after one throttled partition, and would ignore unprocessed items of a batch. */
 export function clientConfig(settings: ClientSettings = {}) {
   const { endpoint, region, credentials, connectMs = CONNECT_MS, answerMs = ANSWER_MS, attempts = ATTEMPTS } = settings;
   const agent = { keepAlive: true, maxSockets: CONNECTIONS };

@@ -49,7 +49,7 @@ export async function findPoolUser({ id, client }: UserPool, email: string): Pro
   }
 }
 
-/** If `mail` is false, the pool sends no invitation. Undefined if the pool already has a user with this address. */
+/** Creates a user. If `mail` is false, the pool sends no invitation. Returns undefined if the pool already has a user with this address. */
 export async function createPoolUser(
   { id, client }: UserPool,
   email: string,
@@ -81,7 +81,7 @@ export async function removePoolUser({ id, client }: UserPool, email: string): P
   }
 }
 
-/** The user need not change the password at the first sign-in. */
+/** Sets a permanent password: the user need not change it at the first sign-in. */
 export async function setPassword({ id, client }: UserPool, email: string, password: string): Promise<void> {
   const user = { UserPoolId: id, Username: email };
   await client.send(new AdminSetUserPasswordCommand({ ...user, Password: password, Permanent: true }));

@@ -1,7 +1,7 @@
 /** The KMS client for data keys. It loads the SDK when it first calls KMS, because most invocations find their data key in the cache. */
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** The encryption context of KMS. KMS decrypts a key only with the same context. It must have no secret, because CloudTrail logs it. */
+/** The encryption context of KMS. KMS decrypts a data key only with the same context. CloudTrail logs the context: use no secrets. */
 export type KeyContext = Readonly<Record<string, string>>;
 
 export interface Kms {

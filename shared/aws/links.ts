@@ -10,7 +10,7 @@ export interface Link {
   readonly expiresAt: string;
 }
 
-/** S3 refuses an upload with other headers, with other bytes, or to an existing file. */
+/** The headers that an upload must have. S3 refuses an upload with other headers or bytes, or to an existing file. */
 export interface UploadHeaders {
   readonly "content-type": string;
   /** Must be `*`, so that S3 refuses to replace a file. */

@@ -22,7 +22,7 @@ export interface StoredFile {
 
 const FILES_TOGETHER = 1_000;
 
-/** Yields pages of at most 1 000 files below the prefix, sorted by key. The first key is the one after `after`. */
+/** Yields pages of at most 1 000 files below the prefix, sorted by key. Begins after the key `after`. */
 export async function* filesAt(
   { s3, bucket }: FileStore,
   prefix: string,
@@ -47,7 +47,7 @@ export async function countFiles(store: FileStore, prefixes: readonly string[]):
   return files;
 }
 
-/** Returns the number of removed files. The bucket's lifecycle rule removes the parts of unfinished uploads after a day. */
+/** Removes the files and returns their number. The bucket's lifecycle rule removes the parts of unfinished uploads after a day. */
 export async function removeFiles(store: FileStore, prefixes: readonly string[]): Promise<number> {
   let removed = 0;
   for (const prefix of prefixes) {
@@ -87,7 +87,7 @@ export async function writeFile(
   await s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body, ContentType: contentType }));
 }
 
-/** CopyObject copies at most 5 GB. All files of the service are smaller. */
+/** CopyObject copies at most 5 GB, which is enough because all files of the service are smaller. */
 export async function copyFile({ s3, bucket }: FileStore, from: string, to: string): Promise<void> {
   const CopySource = `${bucket}/${from.split("/").map(encodeURIComponent).join("/")}`;
   await s3.send(new CopyObjectCommand({ Bucket: bucket, Key: to, CopySource }));

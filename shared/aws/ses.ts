@@ -12,7 +12,7 @@ export interface Mail {
 
 export type SendMail = (mail: Mail) => Promise<void>;
 
-/** Undefined if the deployment has no sender. The region is that of the sender's SES identity. The caller repeats a failed mail. */
+/** Returns a function that tries once to send a mail in the region of the sender's SES identity. Undefined if there is no sender. */
 export function openMail(settings: ClientSettings = {}): SendMail | undefined {
   const [from, identity] = [setting("MAIL_FROM"), setting("SES_IDENTITY")];
   if (from === undefined || identity === undefined) return undefined;

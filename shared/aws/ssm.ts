@@ -14,7 +14,7 @@ export function openParameters(settings: ClientSettings = {}): Parameters {
     async read(Name) {
       const { Parameter } = await ssm.send(new GetParameterCommand({ Name, WithDecryption: true }));
       const { Value } = Parameter ?? {};
-      // An empty secret would fail later, without naming its cause.
+      // An empty secret would cause an error later, whose message would not name the parameter.
       if (Value === undefined || Value === "") throw new Error(`the SSM parameter ${Name} has no value: store one`);
       return Value;
     },

@@ -19,7 +19,7 @@ export const allDays = (companyId: number): { pk: string } => ({ pk: dayPartitio
 export const daySums = (companyId: number, first: string, last: string) => ({
   pk: dayPartition(companyId),
   from: `S#${first}`,
-  // `$` sorts directly after `#`.
+  // `$` sorts directly after `#`, so the range includes all rows of the day `last`.
   upTo: `S#${last}$`,
 });
 export const daySum = (companyId: number, day: string, part: number): Key => ({

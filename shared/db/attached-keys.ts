@@ -9,13 +9,13 @@ const locatorPartition = (companyId: number, id: number): string => `C#${company
 const calendarPartition = (companyId: number, month: string): string => `C#${companyId}#K#${month}`;
 const agendaPartition = (companyId: number, assignee: number | null): string => `C#${companyId}#KA#${assignee ?? 0}`;
 
-/** The notes, their counts, and the prospects of one block. */
+/** The prospects of one block of 128 ids, with their notes and the counts of the notes. */
 export const prospectsAndNotes = (companyId: number, blockNumber: number) => ({
   pk: prospectBlock(companyId, blockNumber).pk,
   from: "N#",
   upTo: "P#~",
 });
-/** The prospects of one block, and the counts of their notes. */
+/** The prospects of one block of 128 ids, with the counts of their notes but without the notes. */
 export const prospectsAndCounts = (companyId: number, blockNumber: number) => ({
   pk: prospectBlock(companyId, blockNumber).pk,
   from: "NC#",
@@ -30,7 +30,7 @@ export const note = (companyId: number, prospectId: number, createdAt: string, i
 export const notes = (companyId: number, first: number, last = first) => ({
   pk: partitionOf(companyId, first),
   from: `N#${padded(first)}`,
-  // `$` sorts directly after `#`.
+  // `$` sorts directly after `#`, so the range includes all notes of the prospect `last`.
   upTo: `N#${padded(last)}$`,
 });
 /** The row with the number of the prospect's notes, without those that an import has created together with the prospect. */
@@ -50,7 +50,7 @@ export const appointment = (companyId: number, prospectId: number, id: number): 
   pk: partitionOf(companyId, prospectId),
   sk: `D#${padded(prospectId)}#A#${padded(id)}`,
 });
-/** `version` is the version of the prospect after the change. */
+/** A status change of a prospect. `version` is the version of the prospect after the change. */
 export const history = (companyId: number, prospectId: number, version: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `D#${padded(prospectId)}#H#${padded(version)}`,
@@ -73,7 +73,7 @@ export const appointmentLocator = (companyId: number, id: number): Key => ({
 export const calendar = (companyId: number, month: string, from: string, to: string) => ({
   pk: calendarPartition(companyId, month),
   from,
-  // `$` sorts directly after `#`.
+  // `$` sorts directly after `#`, so the range includes all appointments that start at `to`.
   upTo: `${to}$`,
 });
 export const calendarEntry = (companyId: number, startAt: string, id: number): Key => ({

@@ -28,7 +28,7 @@ export interface Change {
   readonly drop?: Readonly<Record<string, ReadonlySet<number>>>;
 }
 
-/** Parse it with its schema before you read a field. */
+/** An item of the table. Parse it with its schema before you read a field. */
 export type Item = Record<string, unknown>;
 
 export type Write = (

@@ -44,7 +44,7 @@ export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" 
 export const keyRing = (id: string): Key => ({ pk: `K#${id}`, sk: "KEYS" });
 /** A session of the console. `digest` is the SHA-256 hash of the session's id. The table does not contain the id itself. */
 export const session = (digest: string): Key => ({ pk: `SE#${digest}`, sk: "SESSION" });
-/** The owner of an e-mail address (in lower case) in the whole service: an invited user only if no user of another company has it. */
+/** The one user of the service who owns an e-mail address (in lower case). An invited user owns it only if no other company has it. */
 export const email = (email: string): Key => ({ pk: `E#${email}`, sk: "EMAIL" });
 /** The user of this company with this e-mail address, even if the owner of the address is a user of another company. */
 export const companyEmail = (companyId: number, email: string): Key => ({
@@ -69,7 +69,7 @@ export const uniqueValue = (companyId: number, kind: "STATUS" | "TAG", value: st
   sk: `UNIQUE#${kind}#${value}`,
 });
 
-/** The prospect last created with `matchBy` for a key with this hash. `userId` is undefined for callers who see every prospect. */
+/** The prospect last created for a `matchBy` value with this hash. `userId` is undefined for callers who see every prospect. */
 export const matchClaim = (companyId: number, userId: number | undefined, digest: string): Key => ({
   pk: `C#${companyId}#MC#${userId ?? "all"}`,
   sk: `M#${digest}`,
@@ -200,7 +200,7 @@ export const noteDelta = (companyId: number, prospectId: number, noteId: number,
   pk: indexPartition(companyId),
   sk: `D#${prospectId}#N${noteId}#${version}`,
 });
-/** The long text of an unflushed entry, with the same sort key. */
+/** The long text of an unflushed delta entry, in a row with the entry's sort key. */
 export const deltaText = (companyId: number, sk: string): Key => ({ pk: `C#${companyId}#XN`, sk });
 export const deltaTexts = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XN` });
 export const partManifests = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#XM` });
@@ -209,7 +209,7 @@ export const indexItem = (companyId: number, owner: string, piece: string, numbe
   pk: `C#${companyId}#XS#${owner}`,
   sk: `${piece}#${number}`,
 });
-/** `owner` is the id of the segment or part. */
+/** All index items of one segment or part. `owner` is its id. */
 export const indexItems = (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` });
 
 const changeLogPartition = (companyId: number): string => `C#${companyId}#XL`;
@@ -275,13 +275,13 @@ export const keyShard = "DUE#KEYS";
 /** The row that requests a flush of the company index at a later time (shared/company-index/write/flush-stream.ts). */
 export const flushRequest = (companyId: number): Key => ({ pk: `C#${companyId}#XF`, sk: "REQUEST" });
 export const flushShard = "DUE#FLUSH";
-/** The paused backlog of a webhook in the due index. Deliveries about single records of bulk jobs have a partition that is sent later. */
+/** The paused backlog of a webhook in the due index. Deliveries about single records of bulk jobs have a second partition, sent last. */
 export const pausedBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#HELD#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
-/** The partition for the throttled backlog of a webhook. It is divided like the paused backlog. */
+/** The throttled backlog of a webhook in the due index. Like the paused backlog, it has two partitions. */
 export const throttledBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#GATED#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
-/** Both partitions of the backlog, in the order in which their deliveries are sent. */
+/** The two partitions of a backlog, in the order in which their deliveries are sent. */
 export const pausedBacklogShards = (companyId: number, webhookId: number) =>
   [pausedBacklogShard(companyId, webhookId), pausedBacklogShard(companyId, webhookId, true)] as const;
 export const throttledBacklogShards = (companyId: number, webhookId: number) =>

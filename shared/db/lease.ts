@@ -127,7 +127,7 @@ const isStill = (error: unknown, attribute: string, until: string): boolean =>
 const lostOr = (error: unknown): unknown =>
   error instanceof ConditionFailed ? new LeaseLost("another function has acquired the lease", { cause: error }) : error;
 
-/** If `work` throws, releases the lease at once, so that a repetition need not wait. A LeaseLost from `work` is ignored. */
+/** Calls `work` if the lease is free. If `work` fails, releases the lease, so that a repetition need not wait. Ignores a LeaseLost. */
 export async function whileHeld<Row>(
   source: Source,
   lease: Lease<Row>,

@@ -15,7 +15,7 @@ export interface HowToGet {
   readonly consistency?: Consistency;
   /** The fields to return, by default all. DynamoDB still charges for the whole item. */
   readonly fields?: readonly string[];
-  /** The `type` of all items, if known. Otherwise a read with `fields` adds `type` to them, because each type has its own shapes. */
+  /** The `type` of all items, if known. Otherwise, `fields` also requests `type`, because the check of an item's shape needs the type. */
   readonly type?: string;
 }
 

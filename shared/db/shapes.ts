@@ -23,7 +23,7 @@ export function readable<T extends Item>(item: T, knownType?: string): T {
   );
 }
 
-/** Adds the fields that `readable` needs. */
+/** Adds to the fields of a read those that `readable` needs. */
 export const withShape = (fields: readonly string[], type: string | undefined): string[] => [
   ...new Set([...fields, ...(type === undefined ? ["type"] : []), "shape"]),
 ];

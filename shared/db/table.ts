@@ -80,7 +80,7 @@ export function openTable(tableName: string, client: DynamoDBDocumentClient = dy
     return count("write", (options) => client.send(command, options));
   }
 
-  /** The request token makes the transaction idempotent. */
+  /** The request token makes the transaction idempotent, so the SDK may send it again after a lost response. */
   async function transact(writes: readonly Write[]): Promise<void> {
     const input = {
       TransactItems: writes.map((entry) => transactItem(tableName, entry)),
@@ -185,7 +185,7 @@ interface BatchTarget {
 const temporary =
   /^(?:ProvisionedThroughputExceeded|RequestLimitExceeded|ThrottlingError|TransactionConflict|InternalServerError)$/;
 
-/** After a lost response, the result may contain items of this call. Uses PartiQL, because `BatchWriteItem` accepts no conditions. */
+/** Returns the items whose key exists, after a lost response also stored ones. Uses PartiQL: `BatchWriteItem` accepts no conditions. */
 async function batchInsert<T extends Item>(
   { client, tableName, pace }: BatchTarget,
   items: readonly T[],

@@ -35,7 +35,7 @@ export const debounceKeys = {
   /** The events from one version of the record to another, both included, sorted by version. */
   events: (record: RegisteredRecord, from: number, to: number) => {
     const { pk, sk } = debounceKey("V", record);
-    // `$` sorts directly after `#`.
+    // `$` sorts directly after `#`, so the range includes all events of the version `to`.
     return { pk, from: `${sk}#${padded(from)}`, upTo: `${sk}#${padded(to)}$` };
   },
   /** All rows of a shard: debounce windows with their events, and manual triggers. */

@@ -18,7 +18,7 @@ import * as limits from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
 import { NotSealed, type Purpose, provideSecrets, type Secrets } from "#shared/secrets/secrets.ts";
 
-/** Makes `secretsOn` work in this Lambda function. Call it when the module of the handler is loaded. */
+/** Gives `secretsOn` its implementation in this Lambda function. Call it when the module of the handler is loaded. */
 export const useKeyService = (): void =>
   provideSecrets((table) => openSecrets(table, () => openKms(setting("SECRETS_KEY_ARN"))));
 
@@ -54,7 +54,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
     return connected;
   };
 
-  /** Concurrent calls share one load. A failed load is not cached. */
+  /** Returns a data key from the cache, or from `load`. Concurrent calls share one load. A failed load is not cached. */
   function keyOf({ companyId, purpose }: KeyOwner, load: () => Promise<KeyObject>): Promise<KeyObject> {
     const name = `${purpose} ${companyId}`;
     const cached = cache.get(name);
@@ -114,7 +114,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
   };
 }
 
-/** Overwrites the plain bytes with zeros. Heap dumps do not show the content of a KeyObject. */
+/** Converts a data key to a KeyObject, whose content heap dumps do not show, and overwrites the plain bytes with zeros. */
 function keyObject(plain: Uint8Array): KeyObject {
   const key = createSecretKey(plain);
   plain.fill(0);

@@ -17,7 +17,7 @@ const DEADLINE_RESERVE_MS = 1_000;
 const REQUESTED_WITH = "canvassing-console";
 
 export interface SessionCall {
-  /** A function, because the redirect to the sign-in page needs no context. */
+  /** A function, so that the redirect to the sign-in page, which needs no context, creates none. */
   readonly context: () => ApiContext;
   readonly request: Request;
   readonly client: ConsoleClient;
@@ -42,7 +42,7 @@ interface SessionDocument {
   readonly problems: readonly number[];
 }
 
-/** Stage variables of API Gateway. A deployment learns the console's address only after it has created the functions. */
+/** Stage variables of API Gateway. The functions have no such settings, because they are created before the console's address is known. */
 const Console = z.object({ consoleUrl: z.url(), consoleClient: z.string() });
 
 export function sessionEndpoint(session: SessionDocument, work: (call: SessionCall) => Promise<SessionAnswer>) {
@@ -111,7 +111,7 @@ interface Cookies {
 }
 
 interface Cookie {
-  /** Undefined if the cookie is missing or occurs twice, because one may be from another site. */
+  /** Undefined if the cookie is missing or occurs twice, because one of two may be from another site. */
   read(request: Pick<Request, "headers">): string | undefined;
   /** Returns the value of a `Set-Cookie` header. */
   set(value: string): string;

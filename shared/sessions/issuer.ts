@@ -148,7 +148,7 @@ export async function signOutUrl(client: ConsoleClient, returnTo: string): Promi
 
 const EARLIEST_EXPIRY_MS = 60_000;
 
-/** Accepts only tokens for the console's client. If the response does not say when the token expires, it is used for EARLIEST_EXPIRY_MS. */
+/** Verifies the issuer's tokens, which must be for the console's client. A token without an expiry is used for EARLIEST_EXPIRY_MS. */
 async function verified({ clientId }: ConsoleClient, granted: TokenEndpointResponse): Promise<Tokens> {
   const { access_token: access, refresh_token: refresh, expires_in: seconds } = granted;
   const sub = await subjectOfToken(access, [clientId]);
@@ -168,7 +168,7 @@ async function authenticationOf(
 
 const servers = new Map<string, Promise<AuthorizationServer>>();
 
-/** A warm function caches the discovery document. */
+/** Returns the issuer's discovery document, which a warm function caches. */
 function discovered(issuer: string): Promise<AuthorizationServer> {
   const known = servers.get(issuer);
   if (known !== undefined) return known;
@@ -200,13 +200,13 @@ async function reaching<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** Throws for a fault or a rate limit of the issuer. Such a response is no refusal, so the session must not end. */
+/** Throws if the response shows a fault or a rate limit of the issuer. This is no refusal of the user, so the session must not end. */
 function answered(answer: Response): Response {
   if (answer.status < 500 && answer.status !== 429) return answer;
   throw new Error(`the token endpoint answered ${answer.status}`);
 }
 
-/** Converts refusals to SignInRefused. Its message is logged, so it contains no value of the request. */
+/** Converts the library's errors about a refusal to SignInRefused. The message contains no value of the request, because it is logged. */
 async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

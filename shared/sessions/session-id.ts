@@ -20,7 +20,7 @@ export const newSessionId = (): string => randomBytes(ID_BYTES).toString("base64
 
 export const isSessionId = (text: string): boolean => whole.test(text);
 
-/** Undefined if the header has another form. */
+/** Returns the session id in an Authorization header. Undefined if the header has another form. */
 export const sessionIdOf = (authorization: string): string | undefined =>
   header.test(authorization) ? authorization.slice("Session ".length) : undefined;
 

@@ -11,7 +11,7 @@ import { type ConsoleClient, refreshTokens, SignInRefused, type Tokens } from "#
 import { digestOf, newSessionId } from "#shared/sessions/session-id.ts";
 import { assertOwner, openTokens, readSession, type StoredSession, sessionRow } from "#shared/sessions/stored.ts";
 
-/** An id from the browser is never used, which protects against session fixation. `previous` is the digest of the earlier session. */
+/** The session gets a new id, never one from the browser, to prevent session fixation. `previous` is the digest of the old session's id. */
 export async function beginSession(
   context: ApiContext,
   clientId: string,
@@ -30,7 +30,7 @@ export async function beginSession(
   return { id, caller };
 }
 
-/** Removes the row of this id, and the rows of the ids that replace it and that it replaces. Does nothing if the session is unknown. */
+/** Removes the session's rows: those of this id, of its predecessor and of its successor. Does nothing if the session is unknown. */
 export async function endSession(context: Pick<ApiContext, "table" | "clock">, sessionId: string): Promise<void> {
   const digest = digestOf(sessionId);
   const session = await readSession(context, digest);
@@ -86,7 +86,7 @@ function claimRefresh({ table, clock }: ApiContext, digest: string): Promise<boo
   );
 }
 
-/** Does nothing if a sign-out has removed the row. */
+/** Lets other requests refresh the session at once. Does nothing if a sign-out has removed the row. */
 const releaseRefresh = ({ table }: ApiContext, digest: string): Promise<boolean> =>
   conditionHolds(table.write({ update: keys.session(digest), change: { remove: ["refreshingUntil"] }, when: present }));
 

@@ -27,7 +27,7 @@ export const StoredSession = z.object({
   expiresAt: z.int(),
   /** Until this time, in milliseconds since 1970, one request refreshes the session, and others wait for it. */
   refreshingUntil: z.optional(z.int()),
-  /** The digest of the new id. The row with the old id works for another minute. */
+  /** After a refresh: the digest of the session's new id. This row with the old id is valid for another minute. */
   replacedBy: z.optional(z.string()),
   /** The digest of the id before the last refresh. */
   replaces: z.optional(z.string()),
@@ -76,7 +76,7 @@ export async function readSession(
   return session.endsAt > clock.now() ? session : undefined;
 }
 
-/** Throws `unauthenticated` if the tokens cannot be decrypted, because the user can then sign in again. */
+/** Decrypts the tokens. If this fails, throws `unauthenticated`, so that the user signs in again. */
 export async function openTokens(
   secrets: Pick<Secrets, "open">,
   digest: string,
@@ -89,7 +89,7 @@ export async function openTokens(
   return Sealed.parse(JSON.parse(text));
 }
 
-/** Throws `unauthenticated` also for a refused token. API Gateway does not cache this error: a refresh may make the session valid. */
+/** Returns the user of a session. A refused token is an error that API Gateway does not cache, because a refresh may mend the session. */
 export async function callerOfSession(context: ApiContext, sessionId: string): Promise<Caller> {
   const digest = digestOf(sessionId);
   const session = await readSession(context, digest);
@@ -101,7 +101,7 @@ export async function callerOfSession(context: ApiContext, sessionId: string): P
   return assertOwner(session, await lookUpCaller(context, sub));
 }
 
-/** Throws `unauthenticated` unless `caller`, whom the directory now has for the token's subject, began the session. */
+/** Throws `unauthenticated` unless `caller`, the present user with the token's subject, is the user who began the session. */
 export function assertOwner({ companyId, userId }: StoredSession, caller: Caller): Caller {
   if (caller.companyId !== companyId || caller.userId !== userId) {
     throw unauthenticated("The session belongs to another user.");
