@@ -1,19 +1,19 @@
 /** Waits for several promises until all have settled, so that no work is still running when the caller handles a failure. */
 
-/** If both promises fail, throws the error of `a`. */
+/** Waits until both promises have settled, and returns their results. If both fail, throws the error of `a`. */
 export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([a, b]);
   return [await a, await b];
 }
 
-/** The results are in the order of `entries`. After a failure, no further call starts, and the running calls end first. */
+/** Calls `work` for each entry, at most `parallel` calls at a time. After a failure, starts no new call, but waits for the running ones. */
 export async function mapConcurrently<T, R>(
   entries: readonly T[],
   parallel: number,
   work: (entry: T) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = [];
-  // Each call of `lane` handles one entry after the other. All calls take their entries from this iterator.
+  // All calls of `lane` take entries from this one iterator, so each entry is handled once.
   const left = entries.entries();
   let isFailed = false;
   async function lane(): Promise<void> {
@@ -31,7 +31,7 @@ export async function mapConcurrently<T, R>(
   return results;
 }
 
-/** If several promises fail, throws the error of the first of them in the list. */
+/** Waits until all promises have settled. If several fail, throws the error of the one that is first in the list. */
 export async function allEnded<T>(work: readonly Promise<T>[]): Promise<T[]> {
   return (await Promise.allSettled(work)).map((end) => {
     if (end.status === "rejected") throw end.reason;

@@ -1,6 +1,6 @@
 /** Returns an element that must exist. Each kind of typed array has its own function, because V8 makes faster code for a single kind. */
 
-/** Throws if there is no element at `index`, because only a defect of the caller can cause this. */
+/** Throws if there is no element at `index`, because this is a programming error of the calling code. */
 export function at<T>(items: ArrayLike<T>, index: number): T {
   const item = items[index];
   return item === undefined ? none(items, index) : item;

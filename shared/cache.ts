@@ -7,7 +7,7 @@ export interface CacheRules<Value> {
   readonly bytesOf: (value: Value) => number;
   /** True if values grow while they are used. Each new value then makes the cache measure all others again. */
   readonly grows?: boolean;
-  /** Frees what can easily be read again, and returns the freed bytes. A full cache that `grows` reduces values before it evicts one. */
+  /** Frees the parts of a value that can be read again, and returns their bytes. A full cache that `grows` first does this, then evicts. */
   readonly reduce?: (value: Value) => number;
 }
 

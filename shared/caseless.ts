@@ -10,7 +10,7 @@ export const caseless = (value: string): string => value.normalize("NFD").toLowe
 /** The form in which names of statuses, tags, cities and users are compared and are part of rows and keys: in lower case, single-spaced. */
 export const folded = (value: string): string => caseless(singleSpaced(value)).toLowerCase();
 
-/** A search form is cut at this many times the maximum length of its text, because one ligature can become 18 letters. */
+/** `searchable` cuts its result at this many times `limit`, because one ligature can become 18 letters. */
 const LONGEST_FOLD = 3;
 
 /**

@@ -15,10 +15,10 @@ export const withDeadline = <T>(remainingMs: () => number, work: () => Promise<T
 
 export const msUntilDeadline = (): number | undefined => current.getStore()?.remainingMs();
 
-/** Node.js would run a timer with a longer delay at once. */
+/** Maximum milliseconds of a timer. Node.js would run a timer with a longer delay at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Aborts running requests to DynamoDB at the deadline and when `work` settles, because they would continue after the response. */
+/** Calls `work`. Aborts its requests to DynamoDB at the deadline and when it settles, because they would continue after the response. */
 export async function stoppedAt<T>(remainingMs: () => number, work: () => Promise<T>): Promise<T> {
   const outer = current.getStore()?.signal;
   const own = new AbortController();
@@ -39,7 +39,7 @@ export function stoppedBefore<T>(reserveMs: number, work: () => Promise<T>): Pro
   return remainingMs === undefined ? work() : stoppedAt(() => remainingMs() - reserveMs, work);
 }
 
-/** If true, the current work must not send another request to DynamoDB. */
+/** Returns true if the deadline of the current work has passed. The work must then send no request to DynamoDB. */
 export function isStopped(): boolean {
   const deadline = current.getStore();
   return deadline?.signal !== undefined && (deadline.signal.aborted || deadline.remainingMs() <= 0);
@@ -51,10 +51,10 @@ export function stopSignal(): AbortSignal | undefined {
   return current.getStore()?.signal;
 }
 
-/** Milliseconds until a streamed response must begin. Only `requireTime` checks them, as later parts of the response need DynamoDB too. */
+/** Milliseconds until a streamed response must begin. DynamoDB requests do not check it, because later parts need DynamoDB too. */
 const firstByte = new AsyncLocalStorage<() => number>();
 
-/** `requireTime` throws in `work` after the deadline. Computing that continues after `work` has settled has no deadline. */
+/** Sets the deadline until which `work` must begin a streamed response: `requireTime` throws after it, but only while `work` is running. */
 export async function beginningBefore<T>(remainingMs: () => number, work: () => Promise<T>): Promise<T> {
   let hasBegun = false;
   try {

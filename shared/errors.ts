@@ -73,7 +73,7 @@ export function existing<T>(row: T | undefined, what: string): T {
   return row;
 }
 
-/** The same error for a missing, an inactive and a hidden record. A caller therefore does not learn which hidden records exist. */
+/** The error for a field that refers to a missing, inactive or hidden record. It is the same for all, so it reveals no hidden record. */
 export function badReference(
   record: "an active status" | "an active user" | "a user" | "an address" | "a tag",
   ...fields: readonly string[]
@@ -108,7 +108,7 @@ export async function conditionHolds(write: Promise<unknown>): Promise<boolean> 
   }
 }
 
-/** A change of a device is based on an outdated version. `record` is the current record as the API shows it. */
+/** A device has changed an outdated version of a record. `record` is the current version, as the API shows it. */
 export class Outdated extends Error {
   override readonly name = "Outdated";
   readonly id: number;
@@ -145,7 +145,7 @@ export class BucketUnavailable extends Error {
   override readonly name = "BucketUnavailable";
 }
 
-/** A file is missing, or another file has replaced it since the job first saw it. */
+/** A file in S3 is missing, or another file has replaced it since a job has first read it. */
 export class FileGone extends Error {
   override readonly name = "FileGone";
 }

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Returns undefined, which no schema of an object accepts, if the text is not JSON. */
+/** Parses JSON. Returns undefined if the text is not JSON: every schema of an object refuses undefined. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -18,7 +18,7 @@ const inexact = new WeakMap<object, Map<string, string>>();
 
 const Source = z.object({ source: z.string() });
 
-/** Parses JSON. Notes the text of each integer beyond 2^53 - 1, which the parsed number does not show. `exactNumbers` rejects them. */
+/** Parses JSON. Remembers each integer beyond 2^53 - 1, because the parsed number may differ from it. `exactNumbers` rejects them. */
 export function readJson(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   return JSON.parse(text, function (this: object, ...[key, value, context]: readonly unknown[]) {
@@ -36,7 +36,7 @@ interface Entry {
   readonly source?: string | undefined;
 }
 
-/** Checks all numbers in an object of limited size. The parameter `found` of an issue is the number, or the text of an inexact one. */
+/** Checks all numbers in an object of limited size. The parameter `found` of a zod issue is the number, or the text of an inexact one. */
 const numbers = (faultOf: (value: number, isInexact: boolean) => string | undefined) =>
   z.check<Record<string, unknown>>(({ value: object, issues }) => {
     const entries: Entry[] = [{ value: object, path: [] }];

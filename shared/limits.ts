@@ -11,7 +11,7 @@ export const subject = 255;
 export const source = 100;
 export const sourceId = 255;
 export const note = 10_000;
-/** Notes that an import creates together with the prospect do not count. */
+/** Maximum notes of a prospect. Notes that an import creates together with the prospect do not count. */
 export const notesPerProspect = 5_000;
 /** Maximum entries of a prospect's status history. GET of a prospect returns all of them. */
 export const statusChangesPerProspect = 5_000;
@@ -33,7 +33,7 @@ export const addressLine = 255;
 export const formattedAddress = 4 * addressLine;
 /** Prospects that share one address. The address row lists their ids, so the limit bounds the size of this row. */
 export const prospectsPerAddress = 2_000;
-/** Ids that a 409 names if several prospects have the key of `matchBy`. */
+/** Maximum ids in a 409, which a create with `matchBy` gets if several prospects match. */
 export const conflictingIds = 20;
 /** Addresses that one request reads for a user who sees only assigned prospects, and who may therefore see few of them. */
 export const addressesLookedThrough = 16_384;
@@ -47,7 +47,7 @@ export const territoriesPerCompany = 5_000;
 export const polygonBytesPerCompany = 180_000_000;
 /** GeoJSON features of an import. Creating them takes some seconds, and the request must end within 29 seconds. */
 export const territoryFeatures = 2_000;
-/** Characters of the message about a faulty GeoJSON feature. */
+/** Maximum characters of the message about a faulty GeoJSON feature. */
 export const featureFault = 200;
 export const eventName = 128;
 export const buttonText = 100;
@@ -73,7 +73,7 @@ export const idempotencyKeptMs = 24 * 3_600_000;
 export const idempotentRunMs = 30_000;
 export const operationsAtOnce = 200;
 export const deviceId = 100;
-/** Time for which the service recognises that a device repeats an operation. */
+/** For this time after an operation of a device, the service recognises a repetition of the operation. */
 export const receiptKeptMs = 90 * 24 * 3_600_000;
 /** Maximum age of a fact (status change, note or appointment) that a device sends with the time at which it occurred. */
 export const factAgeMs = 60 * 24 * 3_600_000;
@@ -83,7 +83,7 @@ export const clockAheadMs = 5 * 60_000;
 export const pastAssignmentsMs = factAgeMs + 24 * 3_600_000;
 /** Past assignments whose user ids a prospect keeps. Even a prospect that gets a different assignee each day has only 61. */
 export const pastAssignments = 100;
-/** This number of past assignments, the newest ones, always keep their user ids. */
+/** Of the past assignments above `pastAssignments`, the shortest ones lose their user ids, but never the newest ones in this number. */
 export const newestAssignments = 5;
 /** Tolerated difference between the clocks of two functions. The clocks of AWS differ much less. */
 export const clockDifferenceMs = 60_000;
@@ -118,7 +118,7 @@ export const bulkKeptMs = 30 * 24 * 3_600_000;
 export const openJobs = 100;
 /** Faulty rows that the answer about an import job lists. The job's report file lists all. */
 export const jobErrors = 100;
-/** Seconds for which a presigned URL is valid. An upload must begin within this time. */
+/** Seconds for which a presigned URL is valid. An upload to the URL must begin within this time. */
 export const fileLinkSeconds = 3_600;
 /** An upload may continue for this time after the expiry of its URL. */
 export const uploadMs = 3_600_000;
@@ -170,12 +170,12 @@ export const webhooksPerCompany = 40;
 export const registrationsPerWebhook = 50;
 /** After this time without a successful attempt, a webhook is paused. */
 export const failingMs = 5 * 24 * 3_600_000;
-/** Receivers can change their secret within this time without rejecting a delivery. */
+/** For this time after a change of a webhook's secret, receivers can verify deliveries with the old or the new secret. */
 export const secretOverlapMs = 24 * 3_600_000;
 /** Within this time, a second trigger of the same action for the same prospect makes no delivery. */
 export const doubleTriggerMs = 10_000;
 export const delayMinutesMax = 43_200;
-/** Bytes of a debounced body. Many receivers accept at most a megabyte. An event that does not fit goes into another delivery. */
+/** Maximum bytes of a delivery with several events, because many receivers accept only a megabyte. Further events get another delivery. */
 export const windowBodyBytes = 1_000_000;
 /** Deliveries of one event that the publisher writes itself. The deliverer creates more, so that one company does not delay the stream. */
 export const directMatches = 100;
@@ -188,17 +188,17 @@ export const filterBytes = 4 * 1024;
 export const lookupMs = 3_000;
 /** Maximum number of concurrent DNS look-ups of one function. It is enough for all 40 webhooks of five companies at the same time. */
 export const lookupsAtOnce = 200;
-/** The time for which the DNS cache keeps an address. A shorter TTL of the address takes precedence. */
+/** Maximum time for which the DNS cache keeps an address. If the TTL of the address is shorter, the TTL applies. */
 export const nameKeptMs = 30_000;
 /** The time for which the DNS cache keeps the result of a failed look-up. */
 export const noNameKeptMs = 5_000;
 export const namesKept = 1_000;
 /** An exchange consists of look-up, connection, request and response. */
 export const exchangeMs = 10_000;
-/** An older connection is closed, because the host name may have another address by then. */
+/** A connection to a receiver that is older than this is closed, because the host name may have another address by then. */
 export const connectionAgeMs = 60_000;
 export const answerBytes = 16 * 1024;
-/** Bytes of a response that are stored with the attempt. The service reads up to `answerBytes`. */
+/** Bytes of a receiver's response that are stored with the attempt. The service reads up to `answerBytes` of it. */
 export const answerKeptBytes = 4 * 1024;
 export const deliveryKeptMs = 30 * 24 * 3_600_000;
 /** Deliveries in the time range of a replay. The request that creates the replay reads all of them, and must do so before its deadline. */
@@ -207,7 +207,7 @@ export const replayedDeliveries = 100_000;
 export const queueDelaySeconds = 900;
 
 export const activityDays = 366;
-/** Stored bytes that a report reads. 32 MB contain about four million facts. */
+/** Maximum stored bytes that an activity report reads. 32 MB contain about four million facts. */
 export const activityBytes = 32_000_000;
 
 /** Items in a response of `GET /api/changes`. */
@@ -220,13 +220,13 @@ export const changesCursor = 512;
 
 /** A session of the console ends this time after the sign-in. */
 export const sessionMs = 8 * 3_600_000;
-/** Time for a sign-in on the pages of the identity provider. */
+/** A user must complete a sign-in at the identity provider within this time. */
 export const signInMs = 10 * 60_000;
 /** The old id of a refreshed session still works for this time, because requests that are under way contain it. */
 export const sessionOverlapMs = 60_000;
 /** A session is refreshed only if its access token expires within this time. */
 export const refreshBeforeMs = 5 * 60_000;
-/** Maximum time of a refresh. Afterwards, another request may begin a refresh of the same session. */
+/** Maximum time of a refresh of a session. After this time, another request may begin a refresh of the same session. */
 export const refreshMs = 15_000;
 /** Maximum characters of the path to which the console returns after a sign-in. */
 export const returnTo = 2_000;

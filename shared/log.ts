@@ -27,7 +27,7 @@ export const log = {
   error: (event: string, fields?: LogFields): void => write("error", event, fields),
 };
 
-/** Error messages must contain no values of the request, because they are logged. */
+/** Returns the log fields of an error. Its message is one of them, so error messages must contain no values of the request. */
 export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: typeof error };
   const { name, message, stack, cause } = error;

@@ -7,8 +7,8 @@ const MOST_NAMES = 500;
 const MOST_LETTERS = 64;
 
 /**
- * Returns the first of the most similar names, or undefined. `farthest` is the maximum number of characters to insert, remove or replace.
- * Its default is a third of the length, at most 3, and 0 for a name of one character.
+ * Returns the known name most similar to `name`. Undefined if more than `farthest` characters must be inserted, removed or replaced.
+ * The default of `farthest` is a third of the length of `name`, at most 3, and 0 for a name of one character.
  */
 export function nearestOf(name: string, known: Iterable<string>, farthest?: number): string | undefined {
   const given = folded(name.slice(0, MOST_LETTERS));

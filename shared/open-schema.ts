@@ -1,4 +1,4 @@
-/** Makes the JSON Schemas of responses and events open: their clients accept the fields and values of later releases. */
+/** Makes the JSON Schemas of responses and events open, so that clients accept new fields and values of later releases. */
 
 type Schema = Record<string, unknown>;
 

@@ -4,7 +4,7 @@ import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
 import { Id, named } from "#shared/schema.ts";
 
-/** Clients may rely on the list, so adding a code is a change of the API. */
+/** Clients may rely on this list of error codes, so adding a code is a change of the API. */
 export const ProblemCode = z.enum([
   "validation_failed",
   "malformed_json",

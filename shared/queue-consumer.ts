@@ -13,7 +13,7 @@ export interface Received<Message> {
 
 export type Ends = readonly PromiseSettledResult<unknown>[];
 
-/** The seconds until a failed message is visible again. By default, it would wait for the end of the queue's visibility timeout. */
+/** The seconds until SQS delivers a failed message again. Without them, the message would wait for the queue's visibility timeout. */
 const returnSeconds = (receiveCount: number): number => Math.min(60, 2 ** receiveCount);
 
 /** `work` returns one result for each message, in the same order. `returnIn` makes a failed message visible again after some seconds. */

@@ -49,7 +49,7 @@ export const Flag = z.pipe(
   z.transform((value) => value === "true"),
 );
 
-/** The id after which a page begins. It is 0 for the first page. */
+/** The query parameter with the id after which a page of a list begins. It is 0 for the first page. */
 export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 
 /** The lengths are in code points, as in JSON Schema. Lone surrogates are rejected, because a response in UTF-8 cannot contain them. */
@@ -64,7 +64,7 @@ export function text(max: number, min = 0) {
   );
 }
 
-/** A blank text counts as missing. */
+/** A text with a character that is not blank. A blank text gets the message of a missing field. */
 export const requiredText = (max: number) =>
   text(max, 1).check(z.refine((value) => value === "" || !isBlank(value), { error: "is required" }));
 
@@ -127,7 +127,7 @@ export const degrees = (limit: 90 | 180, shown?: "withoutValue") =>
     z.transform((value) => (Math.abs(value) < 1e-9 ? 0 : value)),
   );
 
-/** The message names two usual faults: exchanged coordinates, and metres. `withoutValue` is for CSV rows, whose messages add the value. */
+/** The message hints at exchanged coordinates or metres. With `withoutValue`, it omits the value, because messages of CSV rows add it. */
 export function coordinate(limit: 90 | 180, shown?: "withoutValue") {
   const name = limit === 90 ? "a latitude from -90 to 90 degrees" : "a longitude from -180 to 180 degrees";
   const error = ({ input }: { readonly input?: unknown }): string => {

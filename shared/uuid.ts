@@ -1,7 +1,7 @@
 /** The schema of UUIDs that clients make. It has a separate file, so that bundles without UUIDs do not contain it. */
 import * as z from "zod/mini";
 
-/** Compare and store UUIDs in lower case. `z.uuid` would add the patterns of all UUID versions to the bundles. */
+/** Convert UUIDs to lower case before you compare or store them. `z.uuid` would add the patterns of all UUID versions to the bundles. */
 export const Uuid = z
   .string()
   .check(

@@ -27,7 +27,7 @@ export function answer(
   };
 }
 
-/** RFC 9457. The detail of a 5xx response is constant, unless the error sets `showsDetail`. Only the log shows the cause. */
+/** The response for an error (RFC 9457). A 5xx response hides the error's detail, unless `showsDetail` is set. The log shows the cause. */
 export function problemAnswer(request: Request, error: unknown): APIGatewayProxyResult {
   const problem = asApiError(error);
   const { status } = problems[problem.code];
@@ -71,7 +71,7 @@ export function commonHeaders(request: Request, status = 200): Record<string, st
   };
 }
 
-/** The `dur` values are counts. A 404 shows no units, because only a hidden row has a size, so units would tell it from a missing row. */
+/** The `dur` values are counts, not times. A 404 shows no units, because the units of a hidden row would reveal that the row exists. */
 function serverTiming(status: number): Record<string, string> {
   const usage = usageSoFar();
   if (process.env.SERVER_TIMING !== "on" || usage === undefined) return {};
@@ -103,9 +103,9 @@ function corsHeaders(request: Request): Record<string, string> {
   };
 }
 
-/** The bytes that are reserved for the headers, the status and the rest of Lambda's JSON. */
+/** The bytes of Lambda's JSON that are reserved for the headers, the status and everything else outside the body. */
 const ENVELOPE_BYTES = 16 * 1024;
-/** Upper bound for a UTF-16 code unit in JSON: three bytes in UTF-8, two for an escaped quote. Larger bodies are measured exactly. */
+/** Maximum bytes of a UTF-16 code unit of the body. A body that could be too large by this estimate is measured exactly. */
 const CHARACTER_BYTES = 3;
 
 /** Returns the number of bytes of the body in the JSON that Lambda returns, where the body is an escaped string. */

@@ -30,7 +30,7 @@ export interface Contract {
   /** The default is 200. A response with 201, or with 202 and `collection`, has a `Location` header. */
   readonly status?: 200 | 201 | 202;
   readonly response: z.ZodMiniType;
-  /** Answers for which `applies` returns true have the status 200: those of dry runs, and those about records that existed before. */
+  /** Answers for which `applies` returns true have the status 200: those to dry runs, and those with a record that existed already. */
   readonly ok?: { readonly response: z.ZodMiniType; readonly applies: (answer: unknown) => boolean };
   /** True if the response contains a secret. The stored copy is then encrypted with the company's data key. */
   readonly holdsSecret?: boolean;

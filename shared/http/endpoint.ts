@@ -17,7 +17,7 @@ import { jsonBody } from "#shared/http/request-body.ts";
 import { type Part, parameterNames, requireKnown, validate } from "#shared/http/validate.ts";
 import { addLogContext, log, withLogContext } from "#shared/log.ts";
 
-/** The endpoint responds this long before Lambda stops the function. The client then gets a problem body and no error of API Gateway. */
+/** The endpoint responds this long before Lambda stops the function, because the client would otherwise get an error of API Gateway. */
 const DEADLINE_RESERVE_MS = 1_000;
 
 export interface Endpoint {
@@ -25,7 +25,7 @@ export interface Endpoint {
   readonly contract: Contract;
 }
 
-/** The answer is stored after the work. A repetition of a request whose function was killed may do the work again. */
+/** Stores the answer for repeated requests only after the work. If the function is killed before, a repetition does the work again. */
 export const endpoint = <C extends Contract>(
   contract: Known<C>,
   work: (call: Call<C, ApiContext>) => Promise<Answer<C>>,
@@ -36,7 +36,7 @@ export const endpoint = <C extends Contract>(
     return value;
   });
 
-/** The transaction of the plan stores the answer. `verb` must only read: it is called again if a record has changed meanwhile. */
+/** Commits the verb's plan and stores its answer in one transaction. `verb` must only read: it is called again if a record has changed. */
 export const command = <C extends Contract>(
   contract: Known<C>,
   verb: (call: Call<C, ApiContext>) => Promise<Plan<Answer<C>>>,
@@ -191,7 +191,7 @@ export function answering<Answer extends { readonly statusCode: number }>(
   });
 }
 
-/** Removes undocumented fields. Throws `internal` if a value violates the contract. */
+/** Returns the value of a response without undocumented fields. Throws `internal` if the value violates the schema of the contract. */
 export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.output<S> {
   const parsed = z.safeParse(schema, value);
   if (!parsed.success)
@@ -199,14 +199,14 @@ export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.o
   return parsed.data;
 }
 
-/** Returns an empty object if the contract has no schema for the part: an endpoint receives only validated input. */
+/** Validates a part of the request. Returns an empty object if the contract has no schema: endpoints get only validated input. */
 function parse<C extends Contract, P extends Part>(contract: C, part: P, value: unknown): Parsed<C[P]>;
 function parse(contract: Contract, part: Part, value: unknown): unknown {
   const schema = contract[part];
   return schema === undefined ? {} : validate(part, schema, value);
 }
 
-/** If only one value is allowed, the parameter's schema refuses the joined text. */
+/** Joins the values of a repeated parameter with commas. If only one value is allowed, the parameter's schema refuses the joined text. */
 function joinedValues(parameters: ReadonlyMap<string, readonly string[]>): Record<string, string> {
   const joined: Record<string, string> = Object.create(null);
   for (const [name, values] of parameters) joined[name] = values.join(",");

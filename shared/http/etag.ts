@@ -2,12 +2,12 @@
 import { createHash } from "node:crypto";
 import type { Request } from "#shared/http/request.ts";
 
-/** Increase this number if a release changes the responses for unchanged records. A test fails if their schemas change and this value does not. */
+/** Increase this number if a release changes the responses for unchanged records. A test fails if only the schemas of responses change. */
 export const ANSWER_FORMAT = 1;
 
 /**
- * `parts` has everything on which the response depends, but the time. The tag also depends on the table's name, because versions may repeat
- * after a restore into another table.
+ * Returns a tag that changes with `parts`: everything on which the response depends, except the time. The tag also depends on the table's
+ * name, because versions may repeat after a restore into another table.
  */
 export function fingerprint(...parts: readonly (string | number)[]): string {
   return createHash("sha256")
@@ -16,7 +16,7 @@ export function fingerprint(...parts: readonly (string | number)[]): string {
     .slice(0, 22);
 }
 
-/** Replaces the response if the client already has the current one. */
+/** An endpoint returns it instead of an answer if the client already has the current response. The status is then 304. */
 export class NotModified {
   readonly etag: string;
   constructor(etag: string) {

@@ -5,7 +5,7 @@ export type Piece = string | Uint8Array;
 
 export const GZIP_HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 
-/** Returns an empty last block (RFC 1951) and the trailer. `crc` and `textBytes` are those of all uncompressed data. */
+/** Returns the end of a gzip file: an empty last block (RFC 1951) and the trailer. `crc` and `textBytes` are those of the whole text. */
 export function gzipEnd(crc: number, textBytes: number): Buffer {
   const end = Buffer.alloc(10);
   end[0] = 3;
@@ -26,7 +26,7 @@ const BEGINNING_BYTES = 256 * 1024;
 const BEGINNING_DEFLATE = { ...DEFLATE, windowBits: 15 } as const;
 const BEGINNING_LEVEL = 6;
 
-/** Compresses each piece before it requests the next one, because pieces may share memory. Node.js's gzip stream uses another thread. */
+/** Compresses each piece before it requests the next, because pieces may share memory. Node.js's gzip stream uses another thread. */
 export async function* gzipped(
   pieces: Iterable<Piece> | AsyncIterable<Piece>,
   level = BEGINNING_LEVEL,

@@ -39,7 +39,7 @@ export type Commit = (plan: Pick<Plan<unknown>, "writes" | "answer">) => Promise
 
 interface Once {
   readonly value: unknown;
-  /** An earlier request with the same idempotency key has committed the value. */
+  /** True if an earlier request with the same idempotency key has committed the value. */
   readonly replayed: boolean;
 }
 
@@ -57,7 +57,7 @@ export async function once(
   const given = keyOf(request);
   if (given === undefined) {
     const commit = committing(context.table, async () => []);
-    // A read has nothing to commit. Its value is not measured, because it may have large fields that the response does not show.
+    // A request that only reads commits nothing. `commit` would measure its value, which may have large fields that the response omits.
     const value = await work(async (plan) => (plan.writes.length === 0 ? undefined : commit(plan)));
     return { value, replayed: false };
   }
@@ -105,7 +105,7 @@ const committing =
     });
   };
 
-/** Deletes the claim. Tries several times: while the claim exists, up to 30 seconds, the service refuses the client's next attempt. */
+/** Deletes the claim on the key. Tries several times, because a claim makes the service refuse repetitions for up to 30 seconds. */
 async function release(table: Table, removal: Write): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -161,7 +161,7 @@ async function claim(
   }
 }
 
-/** The duration of the earlier execution until now, so the client waits longer after each attempt. */
+/** Returns the seconds that the earlier execution has already taken, so the client waits longer after each attempt. */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;
   const takenMs = limits.idempotentRunMs - leftMs;
@@ -192,7 +192,7 @@ const queryOf = ({ queryParameters }: Request): string => JSON.stringify([...que
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** An attacker who can read the table and guesses the key can decrypt the answer. Set `holdsSecret` if the answer has a secret. */
+/** An attacker who can read the table and guesses the idempotency key can decrypt the answer. If it has a secret, set `holdsSecret`. */
 function encrypt(secret: Buffer, answer: string): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);

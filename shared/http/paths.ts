@@ -7,7 +7,7 @@ export const IdPath = z.object({ id: PathId });
 export const RegistrationPath = z.object({ id: PathId, registrationId: PathId });
 export const DeliveryPath = z.object({
   id: PathId,
-  /** The form of the id is not checked, because an unknown id must lead to 404 and not to 400. */
+  /** The form of the id is not checked, because any unknown id must lead to 404 and not to 400. */
   deliveryId: z.string(),
 });
 

@@ -14,7 +14,7 @@ const JSON_MEDIA_TYPE = "application/json";
 /** Rejects `__proto__` and `constructor.prototype`. Its check of the media type is off: it would accept `application/problem+json`. */
 const parser = httpJsonBodyParser<ApiEvent>({ disableContentTypeCheck: true });
 
-/** An empty body becomes `{}`. `other` is accepted besides `application/json`. */
+/** Parses a JSON body. An empty body becomes `{}`. The media type `other` is accepted besides `application/json`. */
 export const jsonBody = (other?: string): MiddlewareObj<ApiEvent, unknown, Error> => ({
   before: async (request) => {
     const { event } = request;
@@ -81,7 +81,7 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
     }
     const file = await fileIn(bodyBytes(event), type, upload);
     event.payload = { file };
-    // Idempotency compares `body` with that of an earlier attempt. Form boundaries differ each time, so a hash of the file replaces it.
+    // A repeated request must have the same `body`. Form boundaries differ each time, so a hash of the file replaces the body.
     event.request = {
       ...event.request,
       body: createHash("sha256").update(`${method} ${path}`).update(file).digest("hex"),
@@ -91,13 +91,13 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
 
 const FORM_BYTES = 8_192;
 
-/** Throws `validation_failed` or `payload_too_large`. */
+/** Returns the file of a form. Throws `validation_failed` or `payload_too_large`. */
 async function fileIn(body: Buffer, type: string, { bytes, otherwise }: Upload): Promise<Uint8Array> {
   const response = new Response(Uint8Array.from(body), { headers: { "Content-Type": type } });
   const form = await response.formData().catch(() => {
     throw badForm("must be valid multipart/form-data with a final boundary");
   });
-  // Ignore all other fields, because a browser sends every field of its form.
+  // All other fields of the form are ignored, because a browser sends every field.
   const file = form.getAll(FIELD).find((part) => typeof part !== "string");
   if (file === undefined) throw badForm(`must be a file, in a field called ${FIELD}`);
   if (file.size > bytes)

@@ -5,7 +5,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 export interface Request {
   readonly requestId: string;
   readonly method: string;
-  /** Begins with the stage, except on the console's address and on a custom domain. */
+  /** The path begins with the stage of API Gateway, except on the console's address and on a custom domain. */
   readonly path: string;
   readonly resource: string;
   /** The stage on API Gateway's own host name, otherwise empty. */
@@ -25,7 +25,7 @@ export interface ApiEvent extends APIGatewayProxyEvent {
   payload?: unknown;
 }
 
-/** CloudFront adds this header for the console's address, whose paths have no stage. Any other client changes only its own response. */
+/** CloudFront adds this header at the console's address, where paths have no stage. A client that sends it changes only its own response. */
 const FORWARDED_PREFIX = "x-forwarded-prefix";
 
 export function readRequest(event: APIGatewayProxyEvent): Request {

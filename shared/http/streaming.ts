@@ -48,7 +48,7 @@ export const streamEndpoint = <C extends Contract>(
 type ListContract = Contract & { readonly response: z.ZodMiniArray<z.ZodMiniType> };
 type Items<C extends ListContract> = z.input<C["response"]["def"]["element"]>;
 
-/** Each item is validated and serialized as soon as it arrives. */
+/** Streams a list as a JSON array. Each item is validated and serialized as soon as `work` yields it. */
 export const streamItems = <C extends ListContract>(
   contract: Known<C>,
   work: (call: StreamedCall<C>) => Promise<Iterable<Items<C>> | AsyncIterable<Items<C>>>,
@@ -71,7 +71,7 @@ export const streamBytes = <C extends Contract & Required<Pick<Contract, "mediaT
 ): StreamEndpoint =>
   streaming<C, Uint8Array | undefined>(contract, work, (bytes) => (bytes === undefined ? [] : [bytes]), options);
 
-/** An error before the first byte leads to a problem body. A later error closes the connection. */
+/** Makes the handler. An error before the first byte leads to a problem body. A later error closes the connection. */
 function streaming<C extends Contract, Result>(
   contract: C,
   work: (call: StreamedCall<C>) => Promise<Result | NotModified>,
@@ -163,7 +163,7 @@ function acceptsGzip({ headers }: Request): boolean {
   return (weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0) > 0;
 }
 
-/** A piece of this size compresses well and needs little memory. */
+/** The minimum size of a piece of a list, except the last one. A piece of this size compresses well and needs little memory. */
 const PIECE_CHARACTERS = 64 * 1024;
 
 interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {
@@ -204,7 +204,7 @@ async function* continued(first: Piece, others: AsyncIterable<Piece>): AsyncGene
   yield* others;
 }
 
-/** Destroys the stream after an error, or if the client reads nothing for `limits.readerMs`. No client then takes a part for the whole. */
+/** Destroys the stream after an error, or if the client reads nothing for `limits.readerMs`. Clients thus notice the missing rest. */
 export async function writeAnswer(
   stream: Writable,
   { statusCode, headers, pieces, gzipLevel }: StreamedAnswer,
@@ -215,7 +215,7 @@ export async function writeAnswer(
   const awaitReader = (): void => {
     timer = setTimeout(() => body.destroy(new Error("the reader takes no bytes")), limits.readerMs);
   };
-  /** Only the time in which the client reads counts, and not the time in which a piece is made. */
+  /** Towards `limits.readerMs` counts only the time in which the client reads, and not the time in which a piece is made. */
   async function* watched(pieces: AsyncIterable<Piece>): AsyncGenerator<Uint8Array> {
     for await (const piece of pieces) {
       for (const part of partsOf(typeof piece === "string" ? Buffer.from(piece) : piece)) {
@@ -238,7 +238,7 @@ export async function writeAnswer(
   }
 }
 
-/** Maximum bytes of a part of a piece. A client that reads 7 KB a second reads 64 KB within `limits.readerMs`. */
+/** Maximum bytes of a part of a piece. Even a client that reads only 7 KB a second reads such a part within `limits.readerMs`. */
 const PART_BYTES = 64 * 1024;
 
 /** Yields an empty part for an empty piece, because Lambda sends the headers with the first part. */

@@ -5,7 +5,7 @@ import type { Contract } from "#shared/http/contract.ts";
 import { nearestOf } from "#shared/nearest.ts";
 import type { Fault } from "#shared/problem.ts";
 
-/** Maximum number of faults in a response. The limit keeps the response to a hostile body small. */
+/** Maximum number of faults in a response, so that the response to a body with very many faults stays small. */
 const MAX_FAULTS = 20;
 const DETAILED_FAULTS = 3;
 
@@ -87,7 +87,7 @@ const formats: Readonly<Record<string, string>> = {
   url: "a valid URL",
 };
 
-/** The part of a message after the name of the value. A schema with its own message does not use this function. */
+/** Returns the message of a fault, without the name of the faulty value. A schema with its own message does not use this function. */
 function messageOf(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case "invalid_type":

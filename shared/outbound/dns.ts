@@ -10,12 +10,12 @@ import * as limits from "#shared/limits.ts";
 /** Returns IPv4 addresses first, because a Lambda function outside a VPC cannot reach IPv6 addresses. Throws NoAddress or LookupFailed. */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
-/** The name does not exist or has no address. The owner of the receiver must correct this. */
+/** The host name does not exist or has no address. The owner of the receiver must correct this. */
 export class NoAddress extends Error {
   override readonly name = "NoAddress";
 }
 
-/** No usable answer in time, or too many look-ups. The receiver itself may be working. */
+/** The name servers gave no usable answer in time, or too many look-ups were running. The receiver itself may be working. */
 export class LookupFailed extends Error {
   override readonly name = "LookupFailed";
 }
@@ -35,7 +35,7 @@ interface Cached {
   readonly untilMs: number;
 }
 
-/** Concurrent requests for one host share a look-up, so one company with its at most 40 webhooks cannot use all `lookupsAtOnce`. */
+/** Concurrent requests for one host share a look-up. A company has at most 40 webhooks, so it cannot use all `lookupsAtOnce` look-ups. */
 export function createResolver(settings: ResolverSettings = {}): Resolve {
   const { now = () => performance.now() } = settings;
   const cache = new LRUCache<string, Cached>({ max: limits.namesKept });
@@ -100,10 +100,10 @@ async function localAddresses(name: string, hostsFile: string): Promise<readonly
   });
 }
 
-/** "none" means that the name has no records of this kind. */
+/** The answer of a name server. "none" means that the name has no records of the requested kind (IPv4 or IPv6). */
 type Reply = readonly RecordWithTtl[] | "none" | { readonly failure: string };
 
-/** The wait for the other answer (IPv4 or IPv6) after the first one. RFC 8305 suggests 50 ms for interactive clients. */
+/** IPv4 and IPv6 addresses are requested together. After one answer, the other may take this time. RFC 8305 suggests 50 ms. */
 const SECOND_FAMILY_MS = 250;
 
 async function askServers(name: string, { servers, lookupMs = limits.lookupMs }: ResolverSettings): Promise<Found> {

@@ -14,7 +14,7 @@ export interface Exchange {
   readonly answer: string;
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
-  /** True if the request never left this process. The receiver may be working. */
+  /** True if the failed request never left this process. The receiver may be working. */
   readonly isUnsent?: true;
 }
 
@@ -24,7 +24,7 @@ export interface Post {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Never throws: `error` has the reason of a failure. */
+/** Posts to a receiver. Never throws: after a failure, `error` of the result has the reason. */
 export async function post(
   { url, body, headers }: Post,
   policy: UrlPolicy,
@@ -77,7 +77,7 @@ function neverLeft(error: unknown): boolean {
 
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
-/** After this time, the service closes an idle connection. Most servers wait at least two seconds, so they rarely close one first. */
+/** Milliseconds until the service closes an idle connection. Most receivers wait longer, so a request rarely meets a closed connection. */
 const IDLE_MS = 1_000;
 
 /**
@@ -158,14 +158,14 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: 
         bytes += chunk.length;
         if (bytes < limits.answerBytes) return;
         finish();
-        // The rest of the answer may be endless.
+        // Ends the connection, because the rest of the answer may be endless.
         sent.destroy();
       });
       response.on("end", () => {
         finish();
         const { socket } = sent;
         const opened = socket === null ? undefined : openedAt.get(socket);
-        // An old connection is closed, because the host name may have another address by now.
+        // An old connection is not reused, because the host name may have another address by now.
         if (opened === undefined || performance.now() - opened > limits.connectionAgeMs) socket?.destroy();
       });
       response.on("error", reject);

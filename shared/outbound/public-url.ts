@@ -48,7 +48,7 @@ function addressFault(address: string, policy: UrlPolicy): string | undefined {
   return name === undefined ? undefined : `${bare} is not a public address (${name})`;
 }
 
-/** One forbidden address forbids the host. */
+/** Returns why a host is forbidden. One forbidden address is enough. Undefined if all addresses are allowed. */
 export const addressesFault = (addresses: readonly LookupAddress[], policy: UrlPolicy): string | undefined =>
   addresses.map(({ address }) => addressFault(address, policy)).find((fault) => fault !== undefined);
 
@@ -61,7 +61,7 @@ function nameFault(host: string, policy: UrlPolicy): string | undefined {
   return ending === "localhost" ? `${host} is a loopback name` : `${host} is a name of private networks (.${ending})`;
 }
 
-/** Throws `validation_failed` with the rule that the URL violates. */
+/** Parses the URL of a receiver. Throws `validation_failed` with the rule that the URL violates. */
 export function parseTarget(url: string, policy: UrlPolicy): URL {
   if (!URL.canParse(url)) throw targetError("must be a valid URL");
   const target = new URL(url);
@@ -75,7 +75,7 @@ export function parseTarget(url: string, policy: UrlPolicy): URL {
   return target;
 }
 
-/** Throws `validation_failed`. A name that does not resolve yet is accepted, because each delivery checks it again. */
+/** Throws `validation_failed` for a forbidden URL. A name without an address is accepted, because each delivery checks the URL again. */
 export async function assertTarget(
   url: string,
   policy: UrlPolicy,

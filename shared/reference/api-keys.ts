@@ -26,7 +26,7 @@ export function presentKey(key: StoredKey, ring: StoredKeyRing, creator: StoredU
   };
 }
 
-/** The list has ended keys until newer ones take their place. */
+/** Lists ended keys too, until newer keys take their place. */
 export async function listKeys(context: ReadContext, companyId: number, id: number): Promise<ApiKey[]> {
   const ring = await readRing(context, await getAccount(context, companyId, id));
   const { users } = await currentDictionary(context, companyId);
@@ -40,7 +40,7 @@ type Opened = Awaited<ReturnType<typeof open>>;
 
 async function open(context: ApiContext, caller: Caller, id: number) {
   const ring = await readRing(context, await getAccount(context, caller.companyId, id));
-  // Another request has deleted the account between the two reads.
+  // Another request has deleted the account between the read of the account and the read of its ring.
   if (!ring.rights.isActive) throw notFound("service account");
   const nowMs = context.clock.now();
   const live = ring.keys.filter((key) => isLive(key, nowMs));
@@ -59,7 +59,7 @@ function requireRights(caller: Caller, { role }: Pick<Caller, "role">, { scopes 
   for (const scope of scopes) requireScope(caller, scope);
 }
 
-/** If the caller uses an API key, its sponsors become sponsors too. */
+/** `change` gets the fields by which the caller becomes a sponsor of a key. If the caller uses an API key, they name its sponsors too. */
 async function planOf<Answer>(
   context: ApiContext,
   caller: Caller,
@@ -76,7 +76,7 @@ async function planOf<Answer>(
   return { writes: [...checks, ringWrite(ring, { keys: after, rights: ring.rights }, iso(nowMs))], answer };
 }
 
-/** The key `besides`, and keys that newer ones have replaced, do not count. */
+/** Throws `conflict` if the account has too many keys. The key `besides` and keys that are replaced by newer ones do not count. */
 function requireRoom({ live }: Opened, besides?: StoredKey): void {
   const others = live.filter((key) => key !== besides && key.replacedBy === undefined);
   if (others.length < limits.keysPerAccount && live.length < KEPT) return;
@@ -91,7 +91,7 @@ function endAfter(nowMs: number, expiresAt: string | undefined): string {
   throw invalid(`expiresAt ${message}.`, { pointer: "/expiresAt", code: "out_of_range", message });
 }
 
-/** Adds a key to `kept`. Only the answer to this request shows its secret. */
+/** Adds a new key to the ring's keys `kept`. Only the answer to this request shows the secret of the new key. */
 async function added(
   context: ApiContext,
   caller: Caller,
@@ -130,7 +130,7 @@ export async function createKey(
   return added(context, caller, opened, ring.keys, { id: freshId(ring), name, scopes, expiresAt: end });
 }
 
-/** The new key gets the lifetime of the old one, from now on. The old key ends after `overlapSeconds`, or at its own end. */
+/** Replaces a key. The new key has the same lifetime, from now on. The old key ends after `overlapSeconds`, or earlier at its own end. */
 export async function rotateKey(
   context: ApiContext,
   caller: Caller,

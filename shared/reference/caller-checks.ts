@@ -12,8 +12,8 @@ import { ApiError } from "#shared/errors.ts";
 import { callerUnchanged } from "#shared/reference/user.ts";
 
 /**
- * Call it after the reads for the other writes of the transaction. Throws `permission_denied` if the key has lost rights. There are no
- * `checks` if `others` already writes or checks the same row, and no `key` for a person.
+ * Returns the checks of the caller for a transaction with the writes `others`, and the caller's API key if there is one. There are no
+ * checks if `others` has a write of the same row. Throws `permission_denied` if the API key has ended or lost its role.
  */
 export async function checkedCaller(
   context: ReadContext,

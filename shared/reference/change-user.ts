@@ -106,8 +106,8 @@ export async function disableOrWithdraw(
 }
 
 /**
- * Withdraws an invitation first at the identity provider, and then in the rows, which prevent a new invitation until then. In the opposite
- * order, the provider might remove the user of a new invitation.
+ * Withdraws an invitation at the identity provider, and returns the writes that then withdraw it in the table. The opposite order would
+ * permit a new invitation in between, whose user the identity provider would then remove.
  */
 async function withdrawal(
   context: ApiContext,
@@ -128,7 +128,7 @@ async function withdrawal(
   return [
     userWrite(next, equals("version", version)),
     ...(await checkedCaller(context, caller)).checks,
-    // After an expired invitation, these rows may belong to another user.
+    // After an expired invitation, these rows may belong to another user, so the conditions check the user's id.
     ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...namesChange(companyId, changeOf(current, next)),

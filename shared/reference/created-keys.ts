@@ -19,8 +19,9 @@ const isDegraded = (before: StoredUser, after: StoredUser): boolean =>
   (before.isActive && !after.isActive) || isBelow(after.role, before.role);
 
 /**
- * Every key ring without keys of the user gets a check that no key was added meanwhile. The transaction must also fail if the dictionary
- * has changed, because a new account has a new ring. `own` is the changed form of the ring `exceptFor`, which the caller must write.
+ * Returns the writes that lower the keys of a user who loses rights. A key ring without keys of the user gets a check that it is unchanged.
+ * The transaction must also check that the dictionary is unchanged, because a new account has a new ring. The ring `exceptFor` gets no
+ * write: the caller must write its changed form, `own`.
  */
 export async function creatorWrites(
   { table }: Pick<ReadContext, "table">,

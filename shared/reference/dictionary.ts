@@ -19,7 +19,7 @@ export interface Dictionary {
   readonly users: ReadonlyMap<number, StoredUser>;
 }
 
-/** The Query returns the version first, so the entries are at least as new. */
+/** The Query returns the row with the version first, so all entries, which follow, are at least as new as this version. */
 export async function loadDictionary(table: Reads, companyId: number): Promise<Dictionary> {
   const statuses = new Map<number, StoredStatus>();
   const tags = new Map<number, StoredTag>();
@@ -36,13 +36,13 @@ export async function loadDictionary(table: Reads, companyId: number): Promise<D
 
 const versionOf = (company: unknown): number => StoredCompany.parse(company).dictionaryVersion ?? 0;
 
-/** Add these writes to each transaction that changes a status, tag or user. The change log gets the `changes`. */
+/** Add these writes to each transaction that changes a status, tag or user. They also put the `changes` into the change log. */
 export const namesChange = (companyId: number, ...changes: readonly SharedChange[]): Write[] => [
   raiseVersion(companyId),
   ...loggedNamesChange(companyId, changes),
 ];
 
-/** The first write fails if the dictionary has changed. Otherwise, concurrent requests could exceed a limit on the number of entries. */
+/** Like `namesChange`, but fails if the dictionary has changed, because concurrent requests could exceed the maximum number of entries. */
 export const namesChangeAfter = (
   { version }: Dictionary,
   companyId: number,
@@ -78,7 +78,7 @@ export const creationOf = ({ type: kind, id, version }: NamedRecord): SharedChan
   isShownElsewhere: false,
 });
 
-/** `isShownElsewhere`: other records show the changed field, such as the name of a user or the colour of a status. */
+/** The entry of the change log. `isShownElsewhere` is true if other records show the changed field, such as the name of a user. */
 export const changeOf = (before: NamedRecord, after: NamedRecord): SharedChange => ({
   ...creationOf(after),
   isShownElsewhere: shownElsewhere(before) !== shownElsewhere(after),
@@ -92,7 +92,7 @@ function keep<T extends { id: number }>(into: Map<number, T>, entry: T): void {
 }
 
 interface Source extends Pick<ReadContext, "table" | "clock"> {
-  /** The dictionary at the begin of a request with many writes, which need not read the version again. */
+  /** The dictionary for all writes of one request. If it is set, `currentDictionary` returns it and does not read the version again. */
   readonly dictionary?: Dictionary | undefined;
 }
 
@@ -108,7 +108,7 @@ const dictionaries = cachePerTable<Cached>({
   bytesOf: ({ dictionary: { statuses, tags, users } }) => ENTRY_BYTES * (1 + statuses.size + tags.size + users.size),
 });
 
-/** Returns a dictionary that is at most a minute old. Check its version, for example by a condition of the transaction. */
+/** Returns a dictionary that is at most a minute old. A writer must check its version, for example by a condition of the transaction. */
 export async function recentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   const found = dictionaries(source.table).get(companyId)?.value;
   if (found !== undefined && source.clock.now() - found.at < limits.dictionaryCacheMs) return found.dictionary;

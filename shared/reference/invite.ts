@@ -43,7 +43,7 @@ export function invitationOf({ invitedUntil, isWithdrawn }: StoredUser, nowMs: n
 export const canSignIn = (user: StoredUser, nowMs: number): boolean =>
   ["accepted", "pending"].includes(invitationOf(user, nowMs));
 
-/** The schema of the answer removes fields such as the token subject. */
+/** The answer about a user. The schema of the answer removes other fields, such as the token subject. */
 export type PresentedUser = Omit<StoredUser, "type"> & Pick<User, "type" | "invitation" | "invitationExpiresAt">;
 
 export function presentUser(user: StoredUser, nowMs: number): PresentedUser {
@@ -62,8 +62,8 @@ interface Claimants {
 }
 
 /**
- * Makes the same reads for every address, so that the duration reveals nothing about other companies. Throws `conflict` if another user of
- * this company has the address.
+ * Finds who has an e-mail address. Reads the same rows for every address, so that the duration reveals nothing about other companies.
+ * Throws `conflict` if another user of this company has the address.
  */
 async function claimantsOf(
   context: ApiContext,
@@ -113,15 +113,15 @@ async function countInvitation({ table, clock }: ApiContext, companyId: number):
   throw new ApiError("rate_limited", detail, { headers });
 }
 
-/** Returns a function that waits until a timer ends. Call it before a success: an early answer would reveal that no mail was sent. */
+/** Starts a timer, and returns a function that waits for its end. A success must wait: an early answer reveals that no mail was sent. */
 export function constantTime({ answersAfterMs }: IdentityProvider): () => Promise<void> {
   const waited = wait(answersAfterMs);
   return () => waited;
 }
 
 /**
- * Throws `conflict` if a user of the company has the e-mail address, or any user of the service has the chosen token subject. Throws
- * `rate_limited` above the daily maximum.
+ * Invites a new user. Throws `conflict` if a user of the company has the e-mail address, or any user of the service has the chosen token
+ * subject. Throws `rate_limited` if the company has sent the daily maximum of invitations.
  */
 export async function createUser(
   context: ApiContext,
@@ -212,8 +212,8 @@ async function invitation(
     answer: presentUser(user, nowMs),
     after,
     refused: ({ failed }) => {
-      // The positions in `writes` at which a user of another company can make the transaction fail: the token subject, unless the caller
-      // has chosen it, and the claim on the address.
+      // The indexes of the writes that fail if a user of another company has the token subject or the address. If the caller has chosen the
+      // token subject, it is not among them.
       const others = named === undefined ? [3, 4] : [4];
       const isLost = failed.every(({ index, item }) => others.includes(index) && item?.companyId !== caller.companyId);
       if (!isLost || !isOurs) return undefined;

@@ -22,7 +22,7 @@ const WORK_MS = 30_000;
 const RECIPIENTS = 20;
 const AGAIN_MS = 3_600_000;
 
-/** Returns the number of handled key rings. Throws the first error after it has handled the others. */
+/** Handles all due key rings, and returns their number. If some fail, throws the error of the first one after it has handled the others. */
 export async function sweepKeyNotices(context: Context): Promise<number> {
   const { table, clock } = context;
   const begun = clock.now();
@@ -32,7 +32,7 @@ export async function sweepKeyNotices(context: Context): Promise<number> {
     if (clock.now() - begun > WORK_MS) break;
     handled++;
     await sweepRing(context, { pk: String(pk), sk: String(sk) }, begun).catch((error: unknown) => {
-      // The next sweep reads a ring again that another request has changed.
+      // If another request has changed the ring meanwhile, the next sweep handles it.
       if (!(error instanceof ConditionFailed)) errors.push(error);
     });
   }
@@ -50,11 +50,11 @@ async function sweepRing(context: Context, key: keys.Key, nowMs: number): Promis
   await context.table.transact([ringWrite(before, after, iso(nowMs), mailAt)]);
 }
 
-/** Returns when to try again, in milliseconds since 1970. Undefined if no mail is left. A killed function may send a mail twice. */
+/** Mails a ring's notices. Returns when to try again, in milliseconds since 1970, if any are left. A killed function may mail one twice. */
 async function mailed(context: Context, ring: StoredKeyRing, nowMs: number): Promise<number | undefined> {
   const { unsent = [], companyId, userId } = ring;
   if (unsent.length === 0 || context.mail === undefined) return undefined;
-  // Each company may send only a number of mails a day, because SES has one limit for all companies. An attempt that fails counts too.
+  // Each company has a daily maximum of mails, because SES has one limit for all companies. A mail that fails counts too.
   const mayMail = await takesFromQuota(context.table, companyId, "MAILS", limits.keyMailsPerDay, nowMs);
   if (!mayMail) return (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS;
   const { users } = await loadDictionary(context.table, companyId);

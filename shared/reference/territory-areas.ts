@@ -14,9 +14,9 @@ interface Prepared {
   readonly polygon: Uint8Array;
 }
 
-/** A polygon of 5 000 points needs 200 KB to 12 MB, which depends on the points that were tested. */
+/** Maximum size of the cache. A polygon of 5 000 points needs 200 KB, and up to 12 MB after tests of many points. */
 const MAX_BYTES = 64_000_000;
-/** A small polygon counts as this size, so that the cache has few entries: it adds up the sizes of all of them at each use. */
+/** A small polygon counts as this size, so that the cache has few entries, because it adds up the sizes of all entries at each use. */
 const LEAST_BYTES = MAX_BYTES / 500;
 
 const areas = cachePerTable<Prepared>({
@@ -32,7 +32,7 @@ type WithPolygon = z.infer<typeof WithPolygon>;
 export interface CompanyTerritories {
   readonly table: Reads;
   readonly companyId: number;
-  /** Read the head before the territory. A cached area may then be newer than its version, but never older. */
+  /** Read the head before the territory. A cached area may then be newer than the version in the head, but never older. */
   readonly head: Pick<Head, "logId" | "territoriesVersion">;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The schemas and rows of users, and the rules for who may change users. A user has four rows: the user, the rights by token subject, and
- * claims on the e-mail address in the company and in the whole service. The last one is missing if another company has the address.
+ * claims on the e-mail address in the company and in the whole service. If another company has the address, the last claim is missing.
  */
 import * as z from "zod/mini";
 import { type Caller, isBelow } from "#shared/auth/caller.ts";
@@ -101,7 +101,7 @@ export const EmailClaim = z.object({
 });
 export type EmailClaim = z.infer<typeof EmailClaim>;
 
-/** A claim on an address in one company, also of an invited user whose address another company has. */
+/** A claim on an e-mail address in one company. An invited user has it even if a user of another company has the same address. */
 export const CompanyEmail = z.object({ type: z.literal("companyEmail"), userId: Id });
 
 export const isEnded = ({ invitedUntil }: Pick<EmailClaim, "invitedUntil">, nowMs: number): boolean =>
@@ -159,13 +159,13 @@ export const claimWrite = ({ companyId, id: userId, email, invitedUntil }: Store
   orThrow: addressTaken,
 });
 
-/** Fails if another user of the service has the e-mail address or the token subject. */
+/** The writes for a new user, which fail if another user of the service has the e-mail address or the token subject. */
 export function newUserWrites(user: StoredUser): Write[] {
   const nowMs = Date.parse(user.createdAt);
   return [userWrite(user), identityWrite(user, true, nowMs), companyEmailWrite(user), claimWrite(user, nowMs)];
 }
 
-/** Add this write to each transaction that changes a user. */
+/** Copies a user's rights to the row of the token subject. Add this write to each transaction that changes a user. */
 export const rightsWrite = ({ id, sub, ...user }: StoredUser): Write => ({
   update: keys.identity(sub),
   change: { set: { rights: UserRights.parse(user) } },
@@ -192,7 +192,7 @@ export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next:
   if (isBelow(next.role, current.role)) throw new ApiError("conflict", "You cannot lower your own role.");
 }
 
-/** Fails if the caller has lost the role that API Gateway has cached. Otherwise, two owners could disable each other. */
+/** A check that the caller still has the role that API Gateway has cached. Without the check, two owners could disable each other. */
 export const callerUnchanged = ({ companyId, userId, role }: Caller): Write => ({
   check: keys.user(companyId, userId),
   when: all(equals("role", role), equals("isActive", true)),

@@ -98,7 +98,7 @@ export async function updateStatus(
   return valueChange(companyId, await getStatus(context, companyId, id), patch, context.clock.now());
 }
 
-/** Prospects keep an inactive status, but nobody can assign it to others. */
+/** Prospects that have an inactive status keep it, but no other prospect can get it. */
 export async function deactivateStatus(
   context: ApiContext,
   companyId: number,
@@ -163,7 +163,7 @@ export async function deleteTag(context: ApiContext, companyId: number, id: numb
 /** A transaction has at most 100 writes: three for each tag, and two for the version of the dictionary. */
 const TAGS_AT_ONCE = 30;
 
-/** Creates the missing tags. Returns the ids of all by case-folded value. Throws `conflict` if the company would have too many tags. */
+/** Creates missing tags. Returns the ids of all `values` by case-folded value. Throws `conflict` if the company would get too many. */
 export async function ensureTags(
   context: ApiContext,
   companyId: number,

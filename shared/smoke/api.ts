@@ -2,7 +2,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 
-/** A failed check. The message contains no token. */
+/** The error of a failed check of the smoke test. Its message contains no token. */
 export class SmokeError extends Error {}
 
 export function assert(condition: boolean, message: string): asserts condition {

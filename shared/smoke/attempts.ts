@@ -1,4 +1,4 @@
-/** Reads the deliveries of the smoke test's webhook from its log. Its receiver is `POST /health/webhooks` of the service itself. */
+/** Reads the deliveries of the smoke test's webhook from the webhook's log. The receiver is the service's `POST /health/webhooks`. */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -43,12 +43,12 @@ const Detail = z.object({
 });
 const Receipt = z.object({ signature: z.nullable(z.string()), sha256: z.string() });
 
-/** The time between two requests: the preset `small` permits a company 20 requests a second. */
+/** Milliseconds between two reads of the log, so that the smoke test stays below the 20 requests a second of the preset `small`. */
 const BETWEEN_MS = 500;
 
 interface Expected {
   readonly webhook: Webhook;
-  /** Deliveries about other prospects do not count, because other users may change these prospects meanwhile. */
+  /** The prospects of the smoke test. Deliveries about other prospects do not count, because other users may have caused them. */
   readonly prospects: ReadonlySet<number>;
   readonly count: number;
   readonly waitMs: number;

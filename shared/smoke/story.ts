@@ -165,7 +165,7 @@ async function removeLeftovers({ admin, rep, now }: Smoke): Promise<number> {
   return webhooks.size + prospects.size;
 }
 
-/** Deletes as much as possible, and then throws if a deletion has failed. */
+/** Tries to delete all created records, and then throws if a deletion has failed. */
 async function remove({ webhooks, prospects }: Omit<Made, "name">, admin: Api, rep: Api): Promise<void> {
   const failed: string[] = [];
   const removeOne = async (api: Api, path: string): Promise<void> => {
