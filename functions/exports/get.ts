@@ -1,4 +1,4 @@
-/** GET /api/prospects/exports/{id}: returns the progress of an export and the link to its file. */
+/** GET /api/prospects/exports/{id}: returns the progress of an export, and the link to its file after the end. */
 import { openLinks } from "#shared/aws/links.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";

@@ -1,4 +1,4 @@
-/** GET /api/reports/activity: counts what users have done in a time range. */
+/** GET /api/reports/activity: counts the status changes, notes, appointments and new prospects in a time range. */
 import { streamEndpoint } from "#shared/http/streaming.ts";
 import { ActivityQuery, ActivityReport, activityReport } from "#shared/reports/activity.ts";
 

@@ -1,4 +1,4 @@
-/** POST /api/session/refresh: replaces the tokens and the id of a session whose access token has expired or will expire soon. */
+/** POST /api/session/refresh: gives a session new tokens and a new id if its access token has expired or will expire soon. */
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { sessionEndpoint } from "#shared/sessions/endpoint.ts";
 import { refreshFromConsole } from "#shared/sessions/sign-in.ts";

@@ -1,4 +1,4 @@
-/** DELETE /api/tags/{id}: deletes a tag. */
+/** DELETE /api/tags/{id}: deletes a tag, and removes it from all prospects. */
 import { command } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteTag } from "#shared/reference/values.ts";

@@ -1,4 +1,4 @@
-/** POST /api/webhooks/{id}/rotate-secret: replaces the secret of a webhook. */
+/** POST /api/webhooks/{id}/rotate-secret: replaces the secret that signs the deliveries of a webhook. */
 import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";

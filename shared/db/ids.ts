@@ -30,7 +30,7 @@ const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } a
 export type Kind = keyof typeof rangeKeys;
 
 export function leaseIds(table: Table): Ids {
-  /** Returns the number of the first block. If the response is lost, the blocks stay unused. No id is used twice. */
+  /** Reserves blocks and returns the number of the first one. If the response is lost, the blocks stay unused, so no id is used twice. */
   async function leaseBlocks(blocks: number): Promise<number> {
     const counter = await table.write({ update: keys.idCounter(), change: { add: { nextBlock: blocks } } });
     return Counter.parse(counter).nextBlock - blocks + 1;
@@ -41,7 +41,7 @@ export function leaseIds(table: Table): Ids {
     return { next: first * IDS_PER_PARTITION, end: (first + 1) * IDS_PER_PARTITION };
   }
 
-  /** Writes a row that lists the new ids before any of them is used. A reader of these rows therefore finds every record of the company. */
+  /** Reserves blocks for a company. Writes a row with their range before an id is used, so readers of these rows find every record. */
   async function leaseForCompany(kind: Kind, companyId: number, blocks: number, importId?: string): Promise<Lease> {
     const first = await leaseBlocks(blocks);
     const range = { from: first, to: first + blocks - 1, ...(importId !== undefined && { importId }) };
@@ -74,7 +74,7 @@ export function leaseIds(table: Table): Ids {
 
 type Pool = () => Promise<number>;
 
-/** Returns a function that gives ids of one block at a time. Concurrent callers share the block. */
+/** Returns a function that gives one id in each call, and calls `renew` for new ids when none are left. Concurrent calls share the ids. */
 function pool(renew: () => Promise<Lease>): Pool {
   let current: Promise<Lease> | undefined;
 

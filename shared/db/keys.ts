@@ -176,7 +176,7 @@ export const territory = (companyId: number, createdAt: string, id: number): Key
   pk: territoryPartition(companyId),
   sk: `T#${createdAt}#${padded(id)}`,
 });
-/** The number of territories and the bytes of their polygons. Conditions on this row enforce the maxima. */
+/** The number of the company's territories and the bytes of their polygons. Conditions on this row enforce the maximum of each. */
 export const territoryCount = (companyId: number): Key => ({ pk: territoryPartition(companyId), sk: "COUNT" });
 /** Finds a territory by its id: the row contains the creation time, which is a part of the territory's key. */
 export const territoryLocator = (companyId: number, id: number): Key => ({
@@ -234,7 +234,7 @@ export const dataKey = (companyId: number, purpose: DataKeyPurpose): Key => ({
 });
 
 export const webhooks = (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) });
-/** A condition on this row enforces the maximum number of webhooks. */
+/** The number of the company's webhooks. A condition on this row enforces the maximum. */
 export const webhookCount = (companyId: number): Key => ({ pk: webhookPartition(companyId), sk: "COUNT" });
 export const webhook = (companyId: number, id: number): Key => ({
   pk: webhookPartition(companyId),
@@ -260,7 +260,7 @@ export const delivery = (companyId: number, webhookId: number, id: string): Key 
 export const deliveryShard = (companyId: number, webhookId: number, shard: number): { pk: string } => ({
   pk: deliveryPartition(companyId, webhookId, shard),
 });
-/** The delivery `id`, and all older deliveries with their attempts. All deliveries if `id` is undefined. */
+/** The sort keys of the delivery `id` and of all older deliveries with their attempts, or of all deliveries if `id` is undefined. */
 export const deliveriesBefore = (id: string | undefined) => ({ from: "D#", upTo: `D#${id ?? "~"}` });
 export const attempt = (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
   pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),

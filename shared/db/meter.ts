@@ -25,7 +25,7 @@ export async function metered<T>(work: () => Promise<T>): Promise<{ result: T; u
 
 export const usageSoFar = (): Usage | undefined => current.getStore();
 
-/** Sends and counts a request, which consumes units of `kind`. Throws DeadlinePassed if the current work is stopped before or during it. */
+/** Sends a request to DynamoDB, and counts it and its units of `kind`. Throws DeadlinePassed if the current work is stopped meanwhile. */
 export async function count<T extends { ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[] | undefined }>(
   kind: "read" | "write",
   send: (options: { readonly abortSignal?: AbortSignal }) => Promise<T>,

@@ -13,7 +13,7 @@ export interface Plan<Answer> {
   /** The writes of one transaction. If there are none, the transaction stores only the answer or a receipt. */
   readonly writes: readonly Write[];
   readonly answer: Answer;
-  /** The record whose id and version the receipt of an operation contains. */
+  /** The record that the plan creates or changes. The receipt of a device's operation contains its id and version. */
   readonly written?: Written;
   /**
    * Called if a condition fails. Returns the plan to commit instead. If it returns undefined, `carryOut` throws the error of the failed

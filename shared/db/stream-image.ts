@@ -1,4 +1,4 @@
-/** Converts images in DynamoDB stream records to items. Lambda passes binary values as base64. Throws NewerShape for an unknown shape. */
+/** Converts the image of a row in a DynamoDB stream record to an item. Throws NewerShape if the row has a shape of a later release. */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { AttributeValue as StreamValue } from "aws-lambda";

@@ -38,7 +38,7 @@ export const debounceKeys = {
     // `$` sorts directly after `#`, so the range includes all events of the version `to`.
     return { pk, from: `${sk}#${padded(from)}`, upTo: `${sk}#${padded(to)}$` };
   },
-  /** All rows of a shard: debounce windows with their events, and manual triggers. */
+  /** All rows of one partition of a webhook: debounce windows with their events, and manual triggers. */
   shard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
     pk: debouncePartition(companyId, webhookId, shard),
   }),

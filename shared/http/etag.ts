@@ -24,7 +24,7 @@ export class NotModified {
   }
 }
 
-/** `Current` is the type that `check` returns if the client has the current response, or `never`. */
+/** Checks and sets the ETag of a response. `check` returns a `Current` if the client already has the current response. */
 export interface Validator<Current = NotModified> {
   /** True if the client has sent a tag. */
   readonly isAsked: boolean;

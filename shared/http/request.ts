@@ -25,7 +25,7 @@ export interface ApiEvent extends APIGatewayProxyEvent {
   payload?: unknown;
 }
 
-/** CloudFront adds this header at the console's address, where paths have no stage. A client that sends it changes only its own response. */
+/** CloudFront adds this header at the console's address, where paths have no stage. If a client sends it, only its own response changes. */
 const FORWARDED_PREFIX = "x-forwarded-prefix";
 
 export function readRequest(event: APIGatewayProxyEvent): Request {

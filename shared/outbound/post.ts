@@ -143,7 +143,7 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: 
     sent.on("error", (error) =>
       reject(sent.reusedSocket && isSilent() && isClosed(error) ? new StaleConnection() : error),
     );
-    // If the receiver switches protocols, there is no event `response`.
+    // If the receiver switches protocols, there is no event `response`, so only this event ends the request.
     sent.on("close", () => reject(new Error("the connection closed without an answer")));
     sent.on("response", (response) => {
       const chunks: Buffer[] = [];

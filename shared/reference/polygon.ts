@@ -20,7 +20,7 @@ const lengthOf = (input: unknown): number => (Array.isArray(input) ? input.lengt
 
 export type Polygon = readonly (readonly [number, number])[];
 
-/** With at most this number of decimals, a scaled coordinate is below 2^52, where doubles are exact. */
+/** Maximum decimals of coordinates that are packed as integers. Such integers are below 2^52, where doubles are exact. */
 const MOST_DECIMALS = 13;
 /** The first number of a packed polygon is the number of decimals of its coordinates, or this value if they are stored as doubles. */
 const DOUBLES = 255;
@@ -46,7 +46,7 @@ export function unpackPolygon(packed: Uint8Array): [number, number][] {
     : readScaled(from, count, 10 ** decimals);
 }
 
-/** Undefined if more than `MOST_DECIMALS` decimals are needed. */
+/** Returns the decimals that all coordinates need. Undefined if these are more than `MOST_DECIMALS`. */
 function decimalsOf(polygon: Polygon): number | undefined {
   for (let decimals = 0; decimals <= MOST_DECIMALS; decimals++) {
     const isExact = (it: number): boolean => Math.round(it * 10 ** decimals) / 10 ** decimals === it;
@@ -74,7 +74,7 @@ function readScaled(from: ByteReader, count: number, scale: number): [number, nu
   });
 }
 
-/** Returns the first bytes of all values, then the second bytes, and so on. They are often equal, so they compress well. */
+/** Returns the first bytes of all values, then all second bytes, and so on. Neighbouring bytes are then often equal and compress well. */
 function shuffled(values: readonly number[]): Uint8Array {
   const plain = new DataView(new ArrayBuffer(values.length * DOUBLE_BYTES));
   for (const [i, value] of values.entries()) plain.setFloat64(i * DOUBLE_BYTES, value);

@@ -108,7 +108,7 @@ export async function changeAccount(
   return accountChange(context, caller, current, next);
 }
 
-/** Also revokes all keys of the account. */
+/** Deletes a service account and revokes all its keys. */
 export async function deleteAccount(context: ApiContext, caller: Caller, id: number): Promise<Plan<{ id: number }>> {
   const { name: _, ...current } = await getAccount(context, caller.companyId, id);
   const plan = await accountChange(context, caller, current, { ...current, isActive: false });

@@ -38,7 +38,7 @@ export interface CompanyTerritories {
 
 const keyOf = ({ companyId, head }: CompanyTerritories, id: number): string => `${companyId} ${head.logId} ${id}`;
 
-/** A cached area of the same polygon keeps the results of earlier tests, and is therefore faster than a new one. */
+/** Returns the cached area if the polygon is the same, because it keeps the results of earlier tests and is faster than a new area. */
 export function areaOf(company: CompanyTerritories, { id, polygon }: WithPolygon): PolygonArea {
   const cache = areas(company.table);
   const known = cache.get(keyOf(company, id))?.value;
@@ -48,7 +48,7 @@ export function areaOf(company: CompanyTerritories, { id, polygon }: WithPolygon
   return prepared.area;
 }
 
-/** The area of a missing territory is empty. */
+/** Returns the area of a territory, from the cache if it is current. The area of a missing territory is empty. */
 export async function territoryArea(company: CompanyTerritories, id: number): Promise<Area> {
   const { table, companyId, head } = company;
   const known = areas(table).get(keyOf(company, id));

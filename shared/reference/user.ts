@@ -140,7 +140,7 @@ export const identityWrite = (
 
 export const addressTaken = (): ApiError => new ApiError("conflict", "This e-mail address is in use.");
 
-/** `replaces` is the user who had the address before. */
+/** Claims the user's e-mail address in the company. `replaces` is the user who had the address before. */
 export const companyEmailWrite = ({ companyId, id: userId, email }: StoredUser, replaces?: number): Write => ({
   put: { ...keys.companyEmail(companyId, email.toLowerCase()), type: "companyEmail", userId },
   when: replaces === undefined ? absent : any(absent, equals("userId", replaces)),

@@ -148,7 +148,7 @@ export async function updateTag(
   return valueChange(companyId, await getTag(context, companyId, id), patch, context.clock.now());
 }
 
-/** Rows of prospects keep the id of the tag, which the API does not show any more. */
+/** Deletes a tag. Rows of prospects keep the tag's id, but the API no longer shows the tag. */
 export async function deleteTag(context: ApiContext, companyId: number, id: number): Promise<Plan<{ id: number }>> {
   const tag = await getTag(context, companyId, id);
   const deletion = { kind: "tag", id, version: tag.version + 1, isDeleted: true, isShownElsewhere: true } as const;

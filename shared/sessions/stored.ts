@@ -29,7 +29,7 @@ export const StoredSession = z.object({
   refreshingUntil: z.optional(z.int()),
   /** After a refresh: the digest of the session's new id. This row with the old id is valid for another minute. */
   replacedBy: z.optional(z.string()),
-  /** The digest of the id before the last refresh. */
+  /** The digest of the id that the session had before the last refresh. */
   replaces: z.optional(z.string()),
 });
 export type StoredSession = z.infer<typeof StoredSession>;
@@ -45,7 +45,7 @@ interface NewSession {
   readonly endsAt: number;
 }
 
-/** The tokens are encrypted for this row, and cannot be decrypted in another row. */
+/** Makes the row of a session. The tokens are encrypted for this row, and cannot be decrypted in another row. */
 export async function sessionRow(
   secrets: Pick<Secrets, "seal">,
   { digest, caller: { companyId, userId }, clientId, tokens, endsAt }: NewSession,

@@ -6,7 +6,7 @@ import { SmokeError } from "#shared/smoke/api.ts";
 
 const Text = z.string().check(z.minLength(1));
 
-/** A client that gets a token in its own name, without a user (OAuth's client credentials grant), from any issuer. */
+/** A client that gets its own token, without a user, from any issuer (OAuth's client credentials grant). */
 export const OAuthClient = z.object({
   tokenUrl: z.url(),
   clientId: Text,

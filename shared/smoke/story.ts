@@ -46,7 +46,7 @@ const addresses = [
 const BBOX = "bbox=-105.01,39.73,-104.94,39.76";
 const AREA = `${BBOX}&pageSize=500`;
 
-/** The names of a smoke test's records. By these names, the next smoke test removes what a killed one has left. */
+/** The form of the names of a smoke test's records. By the names, a smoke test finds and removes records that a killed one has left. */
 const OWN_NAME = /^Smoke test [0-9a-f]{8}(?: |$)/;
 const LEFT_AFTER_MS = 15 * 60_000;
 
