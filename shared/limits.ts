@@ -31,7 +31,7 @@ export const tagsPerCompany = 500;
 export const tagsPerProspect = 50;
 export const addressLine = 255;
 export const formattedAddress = 4 * addressLine;
-/** Prospects that share one address. The address row lists their ids, so the limit bounds the size of this row. */
+/** Maximum prospects that share one address. The address row lists their ids, so the limit bounds the size of this row. */
 export const prospectsPerAddress = 2_000;
 /** Maximum ids in a 409, which a create with `matchBy` gets if several prospects match. */
 export const conflictingIds = 20;
@@ -45,7 +45,7 @@ export const polygonPointsMax = 5_000;
 export const territoriesPerCompany = 5_000;
 /** The list of territories returns all of them, and a streamed response may be at most 200 MB large. */
 export const polygonBytesPerCompany = 180_000_000;
-/** GeoJSON features of an import. Creating them takes some seconds, and the request must end within 29 seconds. */
+/** Maximum GeoJSON features of an import. Creating them takes some seconds, and the request must end within 29 seconds. */
 export const territoryFeatures = 2_000;
 /** Maximum characters of the message about a faulty GeoJSON feature. */
 export const featureFault = 200;
@@ -81,9 +81,9 @@ export const factAgeMs = 60 * 24 * 3_600_000;
 export const clockAheadMs = 5 * 60_000;
 /** A prospect keeps past assignments for this time, because a past assignee may send a fact. One day is added, because clocks differ. */
 export const pastAssignmentsMs = factAgeMs + 24 * 3_600_000;
-/** Past assignments whose user ids a prospect keeps. Even a prospect that gets a different assignee each day has only 61. */
+/** Maximum past assignments whose user ids a prospect keeps. Even a prospect that gets a different assignee each day has only 61. */
 export const pastAssignments = 100;
-/** Of the past assignments above `pastAssignments`, the shortest ones lose their user ids, but never the newest ones in this number. */
+/** The newest past assignments, in this number, keep their user ids even if a prospect has more than `pastAssignments`. */
 export const newestAssignments = 5;
 /** Tolerated difference between the clocks of two functions. The clocks of AWS differ much less. */
 export const clockDifferenceMs = 60_000;
@@ -96,7 +96,7 @@ export const streamBodyMs = 275_000;
 /** A streamed response ends if its client reads no bytes for this time, because the response occupies an instance of the function. */
 export const readerMs = 10_000;
 
-/** Rows and bytes of a CSV file that is imported within one request. A larger file needs an import job. */
+/** Maximum rows and bytes of a CSV file that is imported within one request. A larger file needs an import job. */
 export const importRows = 10_000;
 export const importBytes = 4_000_000;
 /** Prospects that an import within one request may change, each in a transaction. API Gateway waits at most 29 seconds. */
@@ -111,12 +111,12 @@ export const rowFault = 250;
 export const bulkRecords = 1_000_000;
 export const bulkIds = 10_000;
 export const bulkSamples = 20;
-/** Waiting and paused bulk jobs of a company. In addition, one job may be running. */
+/** Maximum waiting and paused bulk jobs of a company. In addition, one bulk job may be running. */
 export const bulkWaiting = 20;
 /** For this time after its end, a job can be undone and its results can be read. A job that is paused for this time is cancelled. */
 export const bulkKeptMs = 30 * 24 * 3_600_000;
 export const openJobs = 100;
-/** Faulty rows that the answer about an import job lists. The job's report file lists all. */
+/** Maximum faulty rows that the answer about an import job lists. The job's report file lists all faulty rows. */
 export const jobErrors = 100;
 /** Seconds for which a presigned URL is valid. An upload to the URL must begin within this time. */
 export const fileLinkSeconds = 3_600;
@@ -135,7 +135,7 @@ export const csvRow = 1_000_000;
 /** A CSV file may have this many blank rows more than rows with a value. Reading a blank row takes as long as reading any other row. */
 export const csvBlankLines = 100_000;
 
-/** Invitations of a company on one day (UTC). The limit bounds the mails that an abuser can send. */
+/** Maximum invitations of a company on one day (UTC). The limit bounds the mails that an abuser can send. */
 export const invitationsPerDay = 200;
 /** An invitation expires after this time. The e-mail address can then be invited again. */
 export const invitationMs = 30 * 24 * 3_600_000;
@@ -150,7 +150,7 @@ export const keyMsMax = 366 * 24 * 3_600_000;
 export const keyOverlapSeconds = 7 * 24 * 3_600;
 /** A key whose creator was disabled or got a lower role ends after this time. */
 export const orphanedKeyMs = 30 * 24 * 3_600_000;
-/** Mails about keys that a company gets on one day (UTC). Later notices wait for the next day. */
+/** Maximum mails about API keys that a company gets on one day (UTC). Later notices wait for the next day. */
 export const keyMailsPerDay = 10;
 /** The service stores the time of a key's use at most once in this time. */
 export const keyUseMs = 15 * 60_000;
@@ -177,9 +177,9 @@ export const doubleTriggerMs = 10_000;
 export const delayMinutesMax = 43_200;
 /** Maximum bytes of a delivery with several events, because many receivers accept only a megabyte. Further events get another delivery. */
 export const windowBodyBytes = 1_000_000;
-/** Deliveries of one event that the publisher writes itself. The deliverer creates more, so that one company does not delay the stream. */
+/** Maximum deliveries that the publisher writes for one event. The deliverer writes those of larger events, to keep the stream fast. */
 export const directMatches = 100;
-/** Deliveries that the publisher itself writes for all events of one company in a batch of stream records. */
+/** Maximum deliveries that the publisher itself writes for all events of one company in a batch of stream records. */
 export const directMatchesTogether = 200;
 export const filterDepth = 5;
 export const filterKeys = 50;
@@ -210,7 +210,7 @@ export const activityDays = 366;
 /** Maximum stored bytes that an activity report reads. 32 MB contain about four million facts. */
 export const activityBytes = 32_000_000;
 
-/** Items in a response of `GET /api/changes`. */
+/** Default and maximum number of items in a response of `GET /api/changes`. */
 export const changesDefault = 500;
 export const changesMax = 1_000;
 /** Bytes of the items in a response of `GET /api/changes`. Items that do not fit are in the next page. */

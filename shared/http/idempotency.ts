@@ -125,7 +125,7 @@ interface EarlierAnswer {
   readonly sealed: boolean;
 }
 
-/** Writes a row that claims the idempotency key for this request. If an earlier request has stored an answer, returns that answer instead. */
+/** Writes a row that claims the idempotency key for this request. Returns the answer instead if an earlier request has stored one. */
 async function claim(
   { table, clock }: Pick<ApiContext, "table" | "clock">,
   row: Key,
