@@ -29,7 +29,6 @@ const rank: Record<Role, number> = { sales: 0, admin: 1, owner: 2 };
 
 export const isBelow = (role: Role, other: Role): boolean => rank[role] < rank[other];
 
-/** Returns the rights that `one` and `other` have in common. */
 export const common = (one: Rights, other: Rights): { role: Role; permissions: Permission[] } => ({
   role: isBelow(one.role, other.role) ? one.role : other.role,
   permissions: effectivePermissions(one).filter((permission) => may(other, permission)),
