@@ -139,17 +139,21 @@ test("a page of addresses names the next page, and the last page names none", as
   expect((await page({ after: 2 ** 53 - 1, limit: 10 ** 15 })).ids).toEqual([]);
 });
 
-test("a change of an address emits prospect.updated, and a refused change emits nothing", async () => {
+test("an address of a hidden or deleted prospect is not listed; its change emits prospect.updated, and a refused change emits nothing", async () => {
   const { id, address } = dataOf(await as.admin.POST("/api/prospects", { body: { address: home } }), 201);
   const place = at(present(address).id);
   const registrations = [{ event: "prospect.updated", filter: { "prospect.id": id } }];
   const { receiver } = await subscribe(as.admin, registrations);
   problemOf(await as.rep.PATCH("/api/addresses/{id}", { ...place, body: { zip: "1" } }), 404, "not_found");
+  const listed = async () => dataOf(await as.rep.GET("/api/addresses")).map((one) => one.id);
+  expect(await listed()).not.toContain(present(address).id);
   const changed = dataOf(await as.viewer.PATCH("/api/addresses/{id}", { ...place, body: { zip: "80299" } }));
   await receiver.until(1);
   expect(receiver.receipts.map(({ event }) => event.data)).toMatchObject([
     { changedFields: ["address"], prospect: { id, address: changed } },
   ]);
+  dataOf(await as.admin.DELETE("/api/prospects/{id}", at(id)));
+  expect(await listed()).not.toContain(present(address).id);
 });
 
 type Query = NonNullable<operations["prospectsCreate"]["parameters"]["query"]>;
