@@ -1,4 +1,4 @@
-/** Returns the IAM actions that a person needs: those of the documented `aws` commands, and those that the tests can observe. */
+/** Returns IAM actions: those of the documented `aws` commands, and those rights of a person that tests can observe in requests. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../infra/build/bundle.ts";

@@ -17,7 +17,7 @@ import { runOnService } from "../infra/cli/command-process.ts";
 const as = await newTeam();
 const outputs = await outputsOf(baseUrl());
 
-/** The secrets of all keys of this test, in the forms in which they could be stored or answered. */
+/** The secrets of all API keys of this test, in the forms in which they could be stored or answered. */
 const secrets = new Set<string>();
 function collect(key: string): void {
   const secret = key.slice(13, 45);
@@ -31,7 +31,7 @@ const Shown = z.object({ id: z.string(), key: z.string() });
 const post = async (path: string, key: string, body: unknown): Promise<Answer> =>
   as.owner.send("POST", path, { headers: { ...json, "Idempotency-Key": key }, body: JSON.stringify(body) });
 
-/** Creates keys in every way, also twice with the same idempotency key, and uses them in requests that succeed and that fail. */
+/** Creates API keys in every way, also twice with one idempotency key, and uses them in requests that succeed and that fail. */
 async function useKeys(): Promise<number> {
   const body = { name: "program", role: "admin" as const };
   const { id } = dataOf(await as.owner.POST("/api/service-accounts", { body }), 201);
@@ -68,7 +68,7 @@ async function exportedLines(company: number): Promise<string> {
   return texts.join("");
 }
 
-/** Yields the rows of the company and of all keys as JSON. Binary values are decoded as Latin-1, so that a secret in them is found. */
+/** Yields the rows of the company and of all API keys as JSON. Binary values are decoded as Latin-1, so that a secret in them is found. */
 async function* storedTexts(company: number): AsyncGenerator<string> {
   const client = documentsAt(outputs.DynamoDbEndpoint);
   const filter = {

@@ -1,6 +1,6 @@
 /**
- * Tests that the person on call and the eraser have exactly the rights that their documented commands use. The commands run against a local
- * service, which records the IAM actions of their requests.
+ * Tests that the person on call and the eraser (who deletes companies) have exactly the rights that their documented commands use. The
+ * commands run against a local service, which records the IAM actions of the requests.
  */
 import { CloudFormationClient } from "@aws-sdk/client-cloudformation";
 import {

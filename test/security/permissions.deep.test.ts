@@ -1,6 +1,6 @@
 /**
- * Tests that docs/permissions.md lists exactly the rights in the templates, that a right without a reason is refused, that the committed
- * policies are the IAM rights in infra/security/people.ts, and that the deployer has exactly the rights of the documented `aws` commands.
+ * Tests that docs/permissions.md lists exactly the rights in the templates, and cannot be written if reasons.ts has no reason for one of
+ * them. The committed policies must have the rights in people.ts, and the deployer those of the documented `aws` commands.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Tests over HTTP that all invalid keys get the same answer, so that the answer does not reveal why a key is invalid. */
+/** Tests over HTTP that all invalid API keys get the same answer, so that the answer does not reveal why a key is invalid. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { keyIn, newKey as newText } from "#shared/auth/api-key.ts";
@@ -28,7 +28,7 @@ dataOf(await as.admin.DELETE("/api/service-accounts/{id}", at(deleted)));
 while (Date.now() <= Date.parse(expiresAt)) await sleep(100);
 const { key } = kept;
 
-/** Invalid keys with the form of a key. The authorizer refuses them. */
+/** Invalid texts that have the form of an API key. The authorizer refuses them. */
 const formed = {
   unknown: newText("4fK2xQ9a"),
   "with another secret": newText(kept.id),
@@ -42,7 +42,7 @@ const formed = {
   replaced: replaced.key,
   "of a deleted account": ended.key,
 };
-/** Texts without the form of a key. The gateway refuses them and does not call the authorizer. */
+/** Texts that do not have the form of an API key. The gateway refuses them and does not call the authorizer. */
 const unformed = {
   "in upper case": key.toUpperCase(),
   "too short": key.slice(0, -1),

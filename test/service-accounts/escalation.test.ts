@@ -1,6 +1,6 @@
 /**
- * Tests that after any sequence of changes of users, service accounts and keys, every key has exactly the rights of a simple model. The
- * callers of the changes may have outdated rights, because API Gateway caches authorizer results.
+ * Tests that after any sequence of changes of users, service accounts and API keys, every key has exactly the rights that a simple model
+ * computes. The callers who make the changes may have outdated rights, because API Gateway caches authorizer results.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -158,7 +158,7 @@ class Run {
     return open[by % open.length] ?? expect.fail("no session");
   }
 
-  /** Returns the sponsors and rights of a key that the session creates. */
+  /** Returns the sponsors (who limit the rights) and the rights of a key that the session creates. */
   #sponsorship({ caller, who }: Session, scopes: readonly Scope[]): Pick<Key, "sponsors" | "most" | "orphanedMs"> {
     if (!isKey(who)) {
       expect([who.isActive, who.rights.role]).toEqual([true, caller.role]);

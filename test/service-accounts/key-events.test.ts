@@ -1,4 +1,4 @@
-/** Tests the events and mails about keys, and that the reminders of the expiry come once each. */
+/** Tests the events and mails about API keys, and that each reminder of the expiry of a key is sent once. */
 import { text } from "node:stream/consumers";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";

@@ -1,4 +1,4 @@
-/** Tests the text of a key: its ids, its form, and its checksum against an independent computation. */
+/** Tests the text of an API key: the form, the checksum (against an independent computation), and the id, which no other key has. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as apiKey from "#shared/auth/api-key.ts";

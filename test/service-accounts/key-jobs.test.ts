@@ -1,4 +1,4 @@
-/** Tests that a job begun by a key has at most the present rights of the key. */
+/** Tests that a job that was begun with an API key has at most the present rights of the key. */
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -15,7 +15,7 @@ import { jobTests } from "../jobs/faulty-jobs.ts";
 const { now, harness } = jobTests();
 const COUNT = 3;
 
-/** Creates an account with a key. `lower` reduces the key's creator to a sales user with the given permissions. */
+/** Creates an account with a key. `lower` reduces the creator's rights to those of a sales user with the given permissions. */
 async function program() {
   const stage = await newStage(harness, COUNT);
   const context = harness.sound();

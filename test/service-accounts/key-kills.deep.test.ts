@@ -1,4 +1,4 @@
-/** Tests that a killed request changes everything or nothing, and that its repetition with the same idempotency key has one effect. */
+/** Tests killed requests about API keys and accounts: each changes everything or nothing, and takes effect once if it is repeated. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { StoredKeyRing } from "#shared/auth/key-ring.ts";

@@ -1,4 +1,4 @@
-/** Tests over HTTP that programs use the API by keys, and who may create, rotate, revoke and take over keys. */
+/** Tests over HTTP that programs use the API with API keys, and who may create, rotate, revoke and take over API keys. */
 import { describe, expect, test } from "vitest";
 import type { NewApiKey } from "../../docs/client/api.ts";
 import { newAccount, newKeyOf } from "../harness/api-key.ts";

@@ -1,6 +1,6 @@
 /**
- * Tests the limits of service accounts and of their keys, each at its value and one beyond, what the authentication of a key reads and
- * writes, and that all refused keys get the same error, whatever the reason.
+ * Tests the limits of service accounts and of their API keys, each at its value and one beyond, which rows the authentication of an API
+ * key reads and writes, and that requests with a refused key get the same error, whatever the reason.
  */
 import { describe, expect, test } from "vitest";
 import { keyIn, newKey as newText, ringOf } from "#shared/auth/api-key.ts";
@@ -159,7 +159,7 @@ async function callsOf(work: () => Promise<unknown>): Promise<string[]> {
   return [...db.calls];
 }
 
-/** Returns a key with the same id, another secret, and a correct checksum. */
+/** Returns a key with the id of the given key, another secret, and a correct checksum. */
 const otherSecret = (key: string): string => newText(key.slice(4, 12));
 
 /** Each function returns a key that must be refused although its checksum is correct. */

@@ -1,4 +1,4 @@
-/** Tests that a key may do what its scopes, its account and its creator all permit, and nothing else, for every route. */
+/** Tests for every route that an API key may do what its scopes, its account and its creator all permit, and nothing else. */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";

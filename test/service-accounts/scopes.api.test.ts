@@ -1,4 +1,4 @@
-/** Tests over HTTP that each route refuses a key without its scope before it looks at the request, and that the scope is enough. */
+/** Tests over HTTP that each route refuses an API key without the route's scope before it checks the request, and needs only this one. */
 import { test } from "vitest";
 import { Scope } from "#shared/auth/scopes.ts";
 import { routes } from "../../infra/routes/routes.ts";

@@ -1,4 +1,4 @@
-/** A company with people, service accounts and keys on a real table, and a clock that the test sets. */
+/** A company with people, service accounts and API keys on a real table, and a clock that the test sets. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import { callerOfKey } from "#shared/auth/key-caller.ts";
