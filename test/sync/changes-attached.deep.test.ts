@@ -185,7 +185,7 @@ test("a rep's notes on imported prospects are read without the rows of the prosp
 });
 
 /**
- * Returns a context without writes of index entries, and a function that makes them later. Until then, transactions are visible in parts.
+ * Returns a context whose transactions leave out index entries, as a reader may see them, and a function that writes these entries later.
  */
 function delayedEntries(context: ApiContext): { context: ApiContext; release: () => Promise<void> } {
   const held: (Key & Item)[] = [];

@@ -44,8 +44,8 @@ async function again<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Writes of names, and writes after which the beginning of an appointment no longer changes the prospect. The checksums of a page that is
- * read at the same time may already include such a write, so they are not compared.
+ * Writes of names, and writes (such as `cancel`) after which the beginning of an appointment no longer raises the version of its prospect.
+ * The checksums of a page that is read at the same time may already include such a write, so they are not compared.
  */
 const disturbing: ReadonlySet<Step["kind"]> = new Set<WriteKind>([
   ...(["renameStatus", "renameTag", "dropTag", "renameUser"] as const),
@@ -240,7 +240,7 @@ export class Run {
     }
     device.apply(page);
     if (kind === "repeat") device.apply(page);
-    // Other steps of the group may write at the same time. The checksum of prospects must be exact unless one of them is `disturbing`.
+    // Steps that run at the same time may write. The checksum of prospects must be exact unless one of these writes is `disturbing`.
     if (!page.hasMore && !this.#isDisturbed) expect(page.checksums?.prospects).toBe(device.checksums().prospects);
   }
 

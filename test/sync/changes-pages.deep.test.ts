@@ -1,6 +1,6 @@
 /**
- * Tests the pages of `GET /api/changes`: their read units, rounds and sizes, an exact `total` of the snapshot beside writes, and each
- * appointment once at nearly the cost of a Query.
+ * Tests the pages of `GET /api/changes`: their read units, rounds and sizes, and an exact `total` of the snapshot during writes. A snapshot
+ * must have each appointment once, and cost little more than a Query for the appointments.
  */
 import { expect, test } from "vitest";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/write/flush.ts";

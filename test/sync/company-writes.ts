@@ -76,7 +76,7 @@ export class CompanyWrites {
     this.#busy.clear();
   }
 
-  /** Makes a write to a record that no other running write changes, if there is one. */
+  /** Makes a write to a record that no other running write changes, if there is such a record. */
   async #change<T>(
     kind: string,
     records: Iterable<readonly [number, T]>,

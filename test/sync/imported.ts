@@ -1,5 +1,5 @@
 /**
- * Adds prospects as an import does. Until the end, the row of their id range names an import, so that rebuilds ignore them. Then one
+ * Adds prospects as an import does. At first, the row of their id range names an import, so that rebuilds ignore them. At the end, one
  * transaction adds all of them to the index, and one entry for them to the change log.
  */
 import type { Caller } from "#shared/auth/caller.ts";

@@ -45,7 +45,7 @@ export async function newTimedStage(
   return { ...(await newStage(db, clock, contextAt(clock))), time };
 }
 
-/** The tests of costs change each prospect at this distance. One Query for several of these rows costs more than single reads. */
+/** The tests of costs change every seventh prospect, so that single reads of the rows cost less than one Query for several rows. */
 const APART = 7;
 
 /**
