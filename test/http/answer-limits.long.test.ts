@@ -190,7 +190,7 @@ const walk: Readonly<Record<string, Visit>> = {
   "PATCH /api/appointments/{id}": { body: { allDay: true } },
   "DELETE /api/appointments/{id}": {},
   // The company has one webhook less than the maximum, and one of its webhooks has one registration less, because later requests create
-  // both.
+  // one webhook and one registration.
   "GET /api/prospects/{id}/actions": {
     whole: counts((limits.webhooksPerCompany - 1) * limits.registrationsPerWebhook - 1),
   },

@@ -143,8 +143,8 @@ const refused: readonly { readonly fields: Fields; readonly values: readonly str
   { fields: { "PUT /api/prospects/{id}/tags": ["tagIds"] }, values: ["7", "{}", ...ids.map((id) => `[${id}]`)] },
 ];
 /**
- * The first route of each group gets all wrong values. The fields of the other routes have the same schemas, so these routes get only the
- * first three values.
+ * The first route of each entry of `refused` gets all values of this entry. The fields of the other routes have the same schemas, so these
+ * routes get only the first three values.
  */
 const cases = refused.flatMap(({ fields, values }) =>
   Object.entries(fields).map(([route, names], i) => [route, names, i === 0 ? values : values.slice(0, 3)] as const),

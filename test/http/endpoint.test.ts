@@ -55,8 +55,8 @@ test("at the deadline, a running call of the table is aborted and its retries do
 
 test("an endpoint gives up a throttled batch before it answers, and does not call the table afterwards", async () => {
   const throttled = await startThrottledDynamoDb(db.directEndpoint, 1, 0);
-  // The endpoint answers one second before the time-out, and the batch gives up two seconds earlier. When the table has refused two calls,
-  // only 2.9 seconds are left until the time-out, so the batch gives up then, however slow the machine is.
+  // The endpoint answers one second before the time-out, and the batch gives up two seconds before the answer. When the table has refused
+  // two calls, only 2.9 seconds are left until the time-out, so the batch gives up then, however slow the machine is.
   const remainingMs = (): number => (throttled.counts.refusedCalls < 2 ? 60_000 : 2_900);
   const handler = endpoint(contract, () => tableOn(throttled, 1).batchPut([{ pk: "throttled", sk: "1" }]));
   try {

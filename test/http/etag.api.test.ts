@@ -1,4 +1,4 @@
-/** Tests that a request with the `ETag` of a copy in `If-None-Match` gets 304 if the copy is current. */
+/** Tests that a request gets 304 if its header If-None-Match has the ETag of the client's copy, and the copy is current. */
 import { expect, test } from "vitest";
 import type { Client } from "../harness/client.ts";
 import { bodyOf, Identified } from "../harness/shapes.ts";

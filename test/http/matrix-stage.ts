@@ -31,7 +31,7 @@ const seenInCompany: Record<Mark["whose"], readonly CallerName[]> = {
 
 function maySee(caller: CallerName, { company, whose, home }: Mark, path: string): boolean {
   if (company === "two") return caller === "stranger";
-  // `GET /api/changes` returns everything that a list such as `home` shows to every user of the company.
+  // `GET /api/changes` also returns the records of the list with the path `home`, which every user of the company may see.
   const isHome = home !== undefined && (path.startsWith(home) || path.startsWith("/api/changes"));
   return seenInCompany[isHome ? "-" : whose].includes(caller);
 }
@@ -46,10 +46,10 @@ export function leaks(caller: CallerName, path: string, { headers, text }: Answe
     .filter((sign) => (typeof sign === "string" ? searched.includes(sign) : ids.has(sign)));
 }
 
-/** The id of one record of each kind. The names are the names of the collections in the paths of the routes. */
+/** The id of one record of each kind. A property has the name that the kind has in the paths of the routes, such as `tags`. */
 export type Records = Readonly<Awaited<ReturnType<typeof newCommon>> & Awaited<ReturnType<typeof newProspect>>>;
 
-/** The records for each value of `Whose`. With `-`, they are those of `mine`, but the address belongs to no prospect. */
+/** The records for each assignee of their prospect. `-` has the records of `mine`, but its address belongs to no prospect. */
 export type Stage = Readonly<Record<Whose, Records>>;
 
 export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<string, number>>): string {

@@ -137,7 +137,7 @@ async function expectIndistinguishable(row: Row, at: number): Promise<void> {
       );
     const isDenied = row.statuses[callers.indexOf(caller)] === 403;
     expect(await among(bodyFor(row))).toBe(isDenied ? 403 : 404);
-    // The service must check access before it checks the ids in the body, because an error about them would reveal that the record exists.
+    // The service must check access to the record in the path before the ids in the body: an error about these would reveal the record.
     const fields = references.filter(({ method, path }) => method === row.method && path === row.path);
     if (fields.length > 0) await among({ ...bodyFor(row), assignedToUserId: NEVER, tagIds: [NEVER] });
   }

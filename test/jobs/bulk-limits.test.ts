@@ -164,7 +164,7 @@ test("a run that finds a chunk already written reads each row once, in few calls
   expect(await bulk.storedJob(harness, job)).toMatchObject({ state: "completed", changed: CHUNK });
   console.info(JSON.stringify({ first: first.usage, second: second.usage }));
   // The second execution reads the rows in eight groups, with two requests each: one for the rows, and one for the version of the company's
-  // dictionary. The other 20 requests are for the row of the job and its results.
+  // names of statuses, tags and users. The other 20 requests are for the row of the job and its results.
   expect(second.usage.requests).toBeLessThan(8 * 2 + 20);
   expect(second.usage.readUnits).toBeLessThan(CHUNK + 8 + 20);
   expect(second.usage.writeUnits).toBeLessThan(30);

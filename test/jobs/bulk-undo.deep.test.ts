@@ -69,7 +69,7 @@ function expectedUndo(before: Plain, after: Plain, current: Plain) {
   return { row, outcome: "changed" };
 }
 
-/** Generates the position of a status or user in a list. The last position means null: no status, or no assignee. */
+/** Generates the position of a status in `statusOf` or a user in `userOf`. The last position means null: no status, or no assignee. */
 const choice = fc.nat(2);
 const tagSet = fc.subarray([0, 1]);
 const change = fc.oneof(

@@ -14,7 +14,7 @@ import { jobTests } from "./faulty-jobs.ts";
 
 const { db, now, harness } = jobTests();
 
-/** Number of failing executions in each test. A fault outside the deployment would end the job after `MAX_FRUITLESS_RUNS`. */
+/** Number of failing executions in each test. A fault outside the deployment would end the job after `MAX_FRUITLESS_RUNS` of them. */
 const RUNS = MAX_FRUITLESS_RUNS + 3;
 const FILE = Buffer.from("name,lat,lng\nn0,39.7,-104.9\nn1,39.7,-104.8\n");
 const { summary } = harness;

@@ -26,7 +26,7 @@ const { list, expectOnce, expectNothing, left } = importChecks(db, harness);
 
 /**
  * Number of valid rows, and the write units for the job itself. The long test (`wide`) needs several batches of 2 048 rows. In the short
- * test, the units for the job are a large share of the total, so they are added to its limit.
+ * test, the units for the job are a large share of all units, so they are added to the limit of the test.
  */
 const { many: MANY, jobUnits } = sized({ short: { many: 300, jobUnits: 40 }, wide: { many: 5_000, jobUnits: 0 } });
 

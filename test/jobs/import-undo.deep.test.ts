@@ -1,4 +1,4 @@
-/** Tests the undo of imports: what it hides after changes of users and after kills, and which rights it needs. */
+/** Tests the undo of imports: which prospects it hides after changes by users and after kills, and which rights it needs. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -201,7 +201,7 @@ test("an import that was cancelled after it has written rows cannot be undone, a
   const context = harness.sound();
   const { caller } = await newCompany(context);
   const message = await harness.uploaded(caller, file);
-  // The import dies at its last writes, so all rows are written and none is visible.
+  // The import is killed at its last writes, so all rows are written and none is visible.
   db.plan(killedAt(13));
   expect(await harness.run(harness.faulty(), message)).toBe(false);
   db.plan(() => pass);

@@ -1,4 +1,4 @@
-/** Tests what an import says about values that it leaves out, and about tags that the company may not have. */
+/** Tests what an import says about values that it leaves out, and about tags beyond the maximum of the company. */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";

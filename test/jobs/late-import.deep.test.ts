@@ -91,7 +91,7 @@ test("whenever the time ends, an import shows no row, and each row once after a 
     timeEndsAt(last, LATE);
     const { status, detail } = await posted(company);
     const { length } = db.calls;
-    // If the time ends at the last call, this call already completes the import, and no further call is needed. The import then succeeds.
+    // If the time ends at the import's last call to the table, the import succeeds, because this call completes it.
     expect(status, `the time ends at call ${last}`).toBe(last === all ? 200 : 503);
     expect(await visible(company)).toHaveLength(last === all ? COUNT : 0);
     expect(db.calls).toHaveLength(length);

@@ -179,7 +179,7 @@ describe("a row", () => {
     const point = { lat: "1", lng: "2" };
     const unkeyed = [{ id: "", name: "new", ...point }];
     expect(await importing(context, caller, unkeyed, update)).toMatchObject({ imported: 1 });
-    // The company has prospects with these values, but the rep may not see them. The row must therefore match none of them.
+    // The rep may not see the prospects with this source id or this e-mail address, so the row must match none of them.
     const file = [{ sourceId: "A-1", email: "ann@x.test", name: "own", ...point }];
     expect(await importing(context, rep, file, bySourceId)).toMatchObject({ imported: 1, updated: 0 });
     expect(await importing(context, rep, file, bySourceId)).toMatchObject({ imported: 0, updated: 1 });
