@@ -19,7 +19,7 @@ const db = faultyDynamoDb();
 
 const START = Date.parse("2030-01-30T00:00:00.000Z");
 const newFunction = (clock = { now: () => START }): ApiContext => warmFunction(db, clock);
-/** Returns the time `n` hours after START, two days before the end of a month: the calendar has a partition for each month. */
+/** Returns the time `n` hours after START. The times are in two months, because the calendar has a partition for each month. */
 const hour = (n: number): string => new Date(START + n * 3_600_000).toISOString();
 const range = CalendarQuery.parse({ from: hour(0), to: hour(240) });
 

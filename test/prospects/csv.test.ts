@@ -1,4 +1,4 @@
-/** Tests the encoding of CSV files, that texts in them read back unchanged and are no formulas, and the memory that other files need. */
+/** Tests the encoding of CSV files, that texts in them read back unchanged and are no formulas, and which files are refused. */
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import Papa from "papaparse";

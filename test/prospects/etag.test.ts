@@ -34,7 +34,7 @@ const newFunction = (): ApiContext => warmFunction(db, clock);
 
 const MINUTE_MS = 60_000;
 
-/** The random numbers of a step. They choose the write and its values, the reader and the question, and how much time passes. */
+/** The random numbers of a step. They choose the write and its values, the reader, the request (`question`), and how much time passes. */
 const Step = fc.record({
   write: fc.nat(99),
   seed: fc.nat(999),
@@ -77,7 +77,7 @@ interface Answer {
   readonly body?: unknown;
 }
 
-/** Returns the answer of the endpoint to a request with these tags in the header If-None-Match. */
+/** Returns the answer of the endpoint to a request with these ETags in the header If-None-Match. */
 async function ask(
   context: ApiContext,
   caller: Caller,
@@ -137,7 +137,7 @@ test("a 304 is never given if the answer differs from the client's copy", { tags
         const questions = questionsOf([...one.prospectIds(), ...two.prospectIds()]);
         const asked = of(questions, question);
         const context = of(functions, seed);
-        // Clients may send any tag, also one of another question, caller or company.
+        // Clients may send any ETag, also that of an answer to another question, caller or company.
         const etags = copies.map(({ etag }) => etag);
         const answer = await ask(context, caller, asked, etags);
         const fresh = await ask(newFunction(), caller, asked);

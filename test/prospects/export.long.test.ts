@@ -1,4 +1,4 @@
-/** Tests that an export is complete, or breaks the connection, beside writes, with stale reads and with failures of the table. */
+/** Tests that an export is complete, or breaks the connection, during writes, with stale reads and with failures of the table. */
 import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
 import { addRows } from "#shared/company-index/write/publish.ts";

@@ -110,7 +110,7 @@ describe("a territory", () => {
 
 test("the time of the last change filters everything, at once", async () => {
   const name = uniqueName();
-  // The owner creates these prospects. A rep's own new prospects would already be assigned to the rep, and a run does not count such ones.
+  // The owner creates these prospects. A rep would be the assignee of own new prospects, and a run to the rep does not count these.
   const changed = await create({ name, lat: 1.5, lng: 0.5 }, as.owner);
   await create({ name, lat: 1.5, lng: 0.5 }, as.owner);
   await new Promise((resolve) => setTimeout(resolve, 5));

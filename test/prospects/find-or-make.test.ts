@@ -1,4 +1,4 @@
-/** Tests that a prospect is found by a key or created: against a model, concurrently, after kills, and if it is not visible. */
+/** Tests that a prospect is found by a field (`matchBy`) or created: against a model, concurrently, after kills, and if it is hidden. */
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -217,7 +217,7 @@ test.each(
   const { id } = await verbs.createProspect(context(), owner, { sourceId: "s", name: "A" });
   let reads = 0;
   db.plan((operation) =>
-    // The first GetItem reads the claim, and the second one the prospect that the search has found. The disturbance comes in between.
+    // The first GetItem reads the claim (a row for the source id), and the second one the found prospect. The disturbance is in between.
     operation === "GetItem" && ++reads === 2 ? { kind: "early", meanwhile: () => disturbances[kind](owner, id) } : pass,
   );
   const how = { matchBy: "sourceId", onMatch } as const;
@@ -235,7 +235,7 @@ test("a prospect whose claim is visible before the index shows it is found", asy
   const { owner } = await newTeam();
   const { id } = await verbs.findOrMake(context(), owner, { matchBy: "sourceId" }, { sourceId: "s" });
   let searches = 0;
-  // The first search finds no unflushed entries, as if the claim of the creation were already visible, but its index entry were not.
+  // The first search finds no unflushed entries, as if the claim (a row for the source id) were visible before the index entry.
   db.plan((operation, _, body) =>
     operation === "Query" && JSON.stringify(body).includes(`C#${owner.companyId}#X"`) && ++searches === 1
       ? {

@@ -74,7 +74,7 @@ describe("the rows of a page", () => {
     expect(page.total).toBe(1);
   });
 
-  // A rename follows each read that the function selects. In the first case, it selects two reads, and the list shows the first rename.
+  // A rename follows each read for which `isLook` or `isAnyRead` is true. The last rename is too late for the list.
   test.each([
     ["after each snapshot are read again, and no other rows are", isLook, { name: "1", writes: 2, rounds: 3 }],
     [

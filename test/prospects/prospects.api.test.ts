@@ -1,6 +1,6 @@
 /**
- * Tests prospects, their creation by a key, and addresses over HTTP. addresses.test.ts and test/http/matrix.api.test.ts test who may read and
- * change these records.
+ * Tests prospects, addresses, and the creation with `matchBy` over HTTP. addresses.test.ts and test/http/matrix.api.test.ts test who may
+ * read and change these records.
  */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
