@@ -59,7 +59,7 @@ async function expectClean(company: IndexedCompany): Promise<void> {
   await expectNoOrphans(db, company.id);
 }
 
-/** Yields a company before each of nine reads by `db.table`. A read has pages of two entries, and a flush runs after page N of read N. */
+/** Yields a company nine times, each time for one read by `db.table` in pages of two entries. A flush runs after page N of read N. */
 async function* flushedBetweenPages(): AsyncGenerator<IndexedCompany> {
   const scene = await flushedScene();
   const { company } = scene;

@@ -131,8 +131,8 @@ export class IndexedCompany {
       const places = pageOf(matches, 0, 100_000);
       const versions = new Map(places.map(({ id, version }) => [id, version]));
       expect(places.length, `prospects in the list ${list}`).toBe(matches.total);
-      // All prospects have the same time of creation, so the highest id is first. The right side has an id once, even if it is listed
-      // twice.
+      // All prospects have the same time of creation, so the highest id is first. The expected ids contain an id once, even if the
+      // list has it twice.
       expect(places.map(({ id }) => id)).toEqual([...versions.keys()].toSorted((a, b) => b - a));
       found.push({ list, isIn, versions });
     }

@@ -60,7 +60,7 @@ test("a page of any length at any offset is right, also with rows of the same in
 
 const columns = fc
   .record({
-    // The fast sort packs date and row into one number. The dates of the last list are too far apart for it, so another sort runs.
+    // The fast sort packs a date and a row number into one number. The third array has dates too far apart for this, so another sort runs.
     instants: fc.constantFrom([5], [1_700_000_000_000, 1_700_000_000_001], [-8e15, 0, 8e15]),
     ids: fc.uniqueArray(fc.oneof(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 2 ** 52 })), {
       minLength: 1,

@@ -193,7 +193,7 @@ describe("of two rebuilds", () => {
 });
 
 describe("a renewal of the lock during a rebuild", () => {
-  /** Rebuilds the index. After call 5, runs `meanwhile`, and then the timer that renews the lock. The write of the renewal gets `fault`. */
+  /** Rebuilds the index. After table call 5, runs `meanwhile`, and then the timer that renews the lock. The renewing write gets `fault`. */
   async function renewing(company: IndexedCompany, meanwhile: () => Promise<unknown>, fault: Fault) {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
@@ -248,9 +248,9 @@ test("merges stop during a rebuild, and resume a minute after it was killed", as
   db.plan(killedAt(5));
   await expect(rebuildOf(company, db.table)).rejects.toThrow();
   const before = await parts();
-  // The company already has two parts of one row, and each change below adds another. A merge replaces a part as soon as the newer parts
-  // together have MERGE_RATIO times as many rows. After the loop, MERGE_RATIO - 1 parts are newer than the older of the two parts, so the
-  // next change causes the merge.
+  // The company already has two parts of one row, and each change below adds another such part. A flush merges a part with all newer parts
+  // when these together have MERGE_RATIO times the rows of this part. After the loop, the older of the two parts has MERGE_RATIO - 1 newer
+  // parts, so the change after the loop causes its merge.
   const added = MERGE_RATIO - 2;
   for (let seed = 60; seed < 60 + added; seed++) {
     await company.change(ids[0] ?? 0, seed);

@@ -84,7 +84,7 @@ test("neither the first nor a repeated publication of an event contains a later 
   await updateProspect(api, caller, id, { name: "Bea" });
   const change = { before, after: await db.direct.get(keys.prospect(companyId, id)) };
   at.clock += 60_000;
-  // If the body were made from newer rows, it would show this appointment, which comes before the first one.
+  // If the body were made from newer rows, it would show this appointment, which begins before the first one.
   await createAppointment(api, caller, id, { title: "second", startAt: hour(1) });
   const reads = batchReads(context);
   await Promise.all([reads.dictionary(companyId), reads.subscriptions(companyId)]);

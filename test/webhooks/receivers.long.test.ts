@@ -1,6 +1,6 @@
 /**
  * Tests that the samples of docs/receivers store each delivery once and no invalid request, and call the API once for each delivery, and that
- * the commands of this guide work as written.
+ * the commands of the guide in that folder work as written.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -203,7 +203,7 @@ test.for(languages)(
     const [delivery] = await delivered(webhook, 1);
     const { id } = present(delivery);
     await first.untilDone(id);
-    // The second request has written the note, but its answer was lost. The third one has the same key, so it writes no second note.
+    // The second request has written the note, but its answer was lost. The third one has the same idempotency key, so it writes no note.
     expect(gateway.keys).toEqual([id, id, id]);
     await first.stop();
     first.forgetDone(id);
