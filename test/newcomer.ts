@@ -40,8 +40,8 @@ const env = {
   TMPDIR: temporary,
   npm_config_prefer_offline: "true",
   ...(PORT !== undefined && { PORT }),
-  // In CI, the clone uses bundles that are already built. The key of a bundle depends on its source files. If the clone lacks one of these
-  // files, it therefore builds its own bundle.
+  // In CI, the clone uses bundles that are already built. The cache key of a bundle depends on the source files. If the clone lacks one of
+  // these files, the clone therefore builds its own bundle.
   ...(inCi && { CI_CACHES }),
 };
 

@@ -1,6 +1,6 @@
 /**
  * Tests that a function decodes the caller as the authorizer has encoded it, which Authorization headers match the pattern of API Gateway,
- * and which throttle key a company gets.
+ * and which throttle key, by which API Gateway limits the request rate, a company gets.
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -62,7 +62,7 @@ const calls: Readonly<Record<string, (bucket: Objects) => Promise<unknown>>> = {
   abortParts: (bucket) => bucket.abortParts("a", "upload"),
 };
 
-/** Executes each call. Returns the names of the errors, and `undefined` for a call that throws no error. */
+/** Executes each of `calls` on the bucket. Returns the names of the errors, and `undefined` for a call that throws no error. */
 async function endsOf(bucket: Objects): Promise<Record<string, string | undefined>> {
   const ends = Object.entries(calls).map(async ([name, call]) => {
     const error = await thrownBy(call(bucket));

@@ -8,7 +8,7 @@ const own: Write = { remove: { pk: "own", sk: "1" }, orThrow: () => new Error("o
 const plain: Write = { remove: { pk: "plain", sk: "1" } };
 const second: Write = { remove: { pk: "second", sk: "1" }, orThrow: () => new Error("second error") };
 
-/** Commits three writes. In the first attempt, the conditions at the indexes `failing` fail. Counts calls of the verb and of `after`. */
+/** Commits three writes. In the first attempt, the writes at the positions `failing` fail. Counts calls of the verb and of `after`. */
 async function outcome(failing: readonly number[], more: Partial<Plan<string>> = {}) {
   let [calls, commits, after] = [0, 0, 0];
   const verb = async (): Promise<Plan<string>> => ({

@@ -166,8 +166,8 @@ describe("an invitation that is not accepted", () => {
     const { context, time, pool, one, two, email } = await scene();
     const first = await createUser(context, pool, one, newUser(email));
     time.now += 30 * DAY_MS - 1;
-    // One millisecond before the first invitation expires, another company invites the address. This must send no mail and must not
-    // claim the address.
+    // One millisecond before the first invitation expires, another company invites the address. This second invitation must send no
+    // mail and must not take the address from the first company.
     const early = await createUser(context, pool, two, newUser(email));
     expect(early.sub).not.toBe(first.sub);
     expect(pool.mails).toEqual([email]);

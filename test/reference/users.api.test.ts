@@ -1,5 +1,5 @@
 /**
- * Tests over HTTP who may invite, change, disable and enable users. The inviter may choose the subject of a new user only with an external
+ * Tests over HTTP who may invite, change, disable and enable users. The inviter may choose the `sub` of a new user only with an external
  * issuer, and the local issuer counts as one.
  */
 import { describe, expect, test } from "vitest";

@@ -29,7 +29,7 @@ test.each([
   ["all keys are allowed", policies({ ...reading([]), Condition: { Null } }, sending), []],
   ["an action is gone", policies(reading(["a", "b"], { Action: "dynamodb:Query" }), sending), ["dynamodb:GetItem"]],
   ["a pattern of keys is gone", policies(reading(["a"]), sending), both],
-  // IAM allows a batch request only if one statement allows all of its keys, so two statements do not replace one.
+  // IAM allows a batch request only if one statement allows all keys in it. Two statements do not replace one with both patterns.
   ["the common statement of two patterns is gone", policies(reading(["a"]), reading(["b"]), sending), both],
   ["the resource is another", policies(reading(["a", "b"], { Resource: "other" }), sending), both],
   ["a statement is gone", policies(reading(["a", "b"])), ["sqs:SendMessage"]],

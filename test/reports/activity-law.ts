@@ -84,7 +84,7 @@ export const scripts = fc.array(step, { minLength: 10, maxLength: 50 });
 const whole = { a: 0, b: 4 };
 /**
  * Scripts that random steps rarely form, one for each kind of change. The change occurs just before and just after a whole flush, and when
- * earlier facts are in the daily sums. A second change of a status restores it. Some changes are in the same millisecond.
+ * earlier facts are in the daily sums. A second change of a status restores the first status. Some changes are in the same millisecond.
  */
 export const rareScripts: [Step[]][] = (
   ["status", "note", "appointment", "edit", "remove", "rename", "delete", "user"] as const
@@ -99,7 +99,7 @@ export const rareScripts: [Step[]][] = (
   const flushed: Step = { kind: "flush", ...whole };
   const report: Step = { kind: "report", a: 100, b: 0 };
   const early = [...prepared, change(5), flushed, change(2), report, flushed, ...[3, 28, 14, 28].map(change)];
-  // Facts reach the daily sums only after some flushes. From then on, the service cannot recognise a copy of a fact by its id.
+  // Facts reach the daily sums (counts) only after some flushes. From then on, the service cannot recognise a copy of a fact by its id.
   const summed = Array.from({ length: 4 }, (): Step[] => [{ kind: "rename", a: 0, b: 2 }, flushed]).flat();
   return [[...early, ...prepared, ...summed, change(2), report, flushed, change(4)]];
 });

@@ -1,6 +1,6 @@
 /**
  * Tests sessions of the console: a refresh that competes with another refresh or with a sign-out, an invalid access token, and failures of
- * the issuer and of SSM, which has the client's secret.
+ * the issuer and of SSM, which stores the secret of the service's OAuth client.
  */
 import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
