@@ -53,7 +53,7 @@ async function newCompany() {
         await deliver(entries, to);
       }
     },
-    /** Runs the sweeper. If it has released this company's request for a flush, passes the request's stream record to the function. */
+    /** Runs the sweeper. If this has removed the due time of the company's flush request, passes the row of the request to the function. */
     async sweep(to = handle): Promise<void> {
       await sweepFlushRequests({ table, clock });
       const row = await request();

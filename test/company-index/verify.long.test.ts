@@ -55,7 +55,7 @@ const narrow: Partial<Zone>[] = [
 ];
 
 /**
- * Each damage has three parts: a description, a pattern for the fault that `verify` must report, and a function that damages the index. In
+ * Each damage has a description, a pattern for the fault that `verify` must report, and a function that damages the index. In
  * a pattern, `{a}` means the id of the first prospect, `{b}` of the second, and so on.
  */
 const damages: [what: string, fault: string, inflict: Inflict][] = [

@@ -1,4 +1,4 @@
-/** Tests how an export reads its prospects: a block of ids only once, and outdated rows again. */
+/** Tests how an export reads the rows of its prospects: each block of ids at most once, and an outdated row a second time. */
 import { expect, test } from "vitest";
 import { blockOf, prospect } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";

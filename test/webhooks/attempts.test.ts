@@ -164,7 +164,7 @@ test("a failed attempt costs eight more write units, including two for the healt
   });
   expect(at.posts).toHaveLength(2);
   // The failed attempt costs 6 write units: 2 for the row of the limiter, 1 for the row of the attempt, and 3 to schedule the next attempt.
-  // It costs one unit to record that the webhook fails, and one to record that it has recovered.
+  // One unit records that the webhook fails, and one that it has recovered. Without a failed attempt, the delivery costs 7 units.
   expect(usage.writeUnits).toBe(7 + 6 + 2);
 });
 

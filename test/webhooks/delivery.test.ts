@@ -1,4 +1,4 @@
-/** Tests the retry plan, delivery ids, the delays of queue messages, and which events a filter matches. */
+/** Tests the times of retries, delivery ids, the delays of queue messages, and which events a filter matches. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";

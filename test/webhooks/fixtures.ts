@@ -1,4 +1,4 @@
-/** Rows, changes and registrations with which the tests of deliveries begin, and a context without the outside world. */
+/** Rows, changes and registrations with which the tests of deliveries begin, and a context that makes no HTTP request. */
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";

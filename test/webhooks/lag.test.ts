@@ -1,4 +1,4 @@
-/** Tests the log lines from which CloudWatch makes metrics: delays, the results of attempts, and missing deliveries. */
+/** Tests the log lines from which CloudWatch makes metrics: delays of deliveries, results of attempts, and missing deliveries. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";

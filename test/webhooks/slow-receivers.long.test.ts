@@ -90,7 +90,7 @@ describe("events for a slow or failing receiver do not delay another company's s
 
   test("if a quick receiver with many deliveries in flight suddenly hangs", { timeout: 30 * MINUTE }, async () => {
     const found = await isolate({ ...many, trouble: hang, wasQuick: true });
-    // A sender waits this long for a slot of a receiver that was quick. Meanwhile it cannot send deliveries of the other company.
+    // A sender waits at most this long for a slot of a receiver that was quick. Meanwhile it cannot send deliveries of the other company.
     expect(found.worstLatenessMs).toBeLessThanOrEqual(RECHECKS * RECHECK_MS);
     expect(found.mostConcurrent).toBe(slotLimit(10, false));
   });

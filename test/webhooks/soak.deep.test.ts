@@ -1,6 +1,6 @@
 /**
- * Tests that all events arrive although a fifth of all calls fails, either before or after the call takes effect: 28 events in the gate,
- * and more than ten thousand before a release.
+ * Tests that all events arrive although a fifth of all calls fails, either before or after the call takes effect: 28 events in
+ * `npm run test:gate`, and more than ten thousand before a release.
  */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";

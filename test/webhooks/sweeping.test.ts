@@ -1,6 +1,6 @@
 /**
  * Tests that the sweeper replaces the lost messages of a company beside a very large backlog of another company, and with a small heap. The
- * work of one run is bounded and fair to each company, and later runs handle the remaining entries.
+ * work of one run is bounded and fair to each company, and later runs handle the remaining due rows.
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
@@ -121,7 +121,7 @@ test("an entry whose row cannot be written does not stop the other entries, but 
   expect(at.queue.map(({ message }) => message.companyId)).toContain(at.companyId);
 });
 
-/** Number of entries that one run of the sweeper divides among the companies. */
+/** Number of entries of the due index that one run of the sweeper divides among the companies. */
 const SHARED = 1_000;
 const backlogs = fc.uniqueArray(fc.tuple(fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 1, max: 50_000 })), {
   selector: ([companyId]) => companyId,
